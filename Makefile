@@ -1,0 +1,8 @@
+# Thin calls of dev.py, which works without make too: python dev.py test
+# Arguments for the tool behind a command: make test ARGS="-k fuse"
+
+PYTHON ?= python3
+
+.PHONY: demo test test-all nightly bench dev lint typecheck clean
+demo test test-all nightly bench dev lint typecheck clean:
+	@$(PYTHON) dev.py $@ $(ARGS)

@@ -1,0 +1,1 @@
+"""The backends: implementations of the runtime's `Backend` protocol."""

@@ -1,0 +1,1 @@
+"""The cpu back end: machine code for the host or another processor of its family."""

@@ -1,0 +1,45 @@
+"""Which emitter a statement has: the one table over all kinds of statements.
+
+Invariants: `EMITTERS` names every member of `Statement`; a test says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...compiler.kernel.kernel import (
+    Check, Constant, For, If, IndexValue, Let, Load, Local, Loop, Parallel, Reduce, Scan,
+    Statement, Store, Update,
+)  # fmt: skip
+from .frame import Frame
+from .loops import emit_for, emit_if, emit_loop, emit_parallel
+from .reduce import emit_reduce
+from .scan import emit_scan
+from .statements import (
+    emit_check, emit_constant, emit_index_value, emit_let, emit_load, emit_local, emit_store,
+    emit_update,
+)  # fmt: skip
+
+EMITTERS: Mapping[type[Any], Callable[..., None]] = {
+    Let: emit_let,
+    Constant: emit_constant,
+    IndexValue: emit_index_value,
+    Load: emit_load,
+    Store: emit_store,
+    Check: emit_check,
+    Update: emit_update,
+    Local: emit_local,
+    Parallel: emit_parallel,
+    For: emit_for,
+    Loop: emit_loop,
+    If: emit_if,
+    Reduce: emit_reduce,
+    Scan: emit_scan,
+}
+
+
+def emit_block(frame: Frame, statements: Iterable[Statement]) -> None:
+    """Emit statements in order."""
+    for statement in statements:
+        EMITTERS[type(statement)](frame, statement)

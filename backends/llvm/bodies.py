@@ -1,0 +1,41 @@
+"""Scalar bodies by name: what a `Let` or a monoid computes, traced once per dtypes.
+
+Not here: emitting them (scalar.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from ...compiler.kernel.monoids import MONOIDS
+from ...compiler.ops import ALL
+from ...compiler.ops.scalar import Scalar, ScalarFunction, trace_body
+from ...compiler.types import DType
+
+
+def body_of(
+    op: str, dtypes: tuple[DType, ...], attrs: Mapping[str, Any], result: DType
+) -> ScalarFunction:
+    """The body of an elementwise op, or of one word of the scalar language."""
+    return _traced(op, dtypes, tuple(sorted(attrs.items())), result)
+
+
+@lru_cache(maxsize=4096)
+def _traced(
+    op: str, dtypes: tuple[DType, ...], attrs: tuple[tuple[str, Any], ...], result: DType
+) -> ScalarFunction:
+    record = ALL.get(op)
+    if record is not None and record.scalar is not None:
+        scalar, options = record.scalar, dict(attrs)
+        return trace_body(lambda *args: scalar(*args, **options), dtypes)
+    return trace_body(lambda *args: Scalar(op, args, result), dtypes)
+
+
+@cache
+def combine_of(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
+    """The body of a monoid's `combine`: an earlier and a later state, side by side."""
+    arity = len(dtypes)
+    combine = MONOIDS[monoid].combine
+    return trace_body(lambda *s: combine(s[:arity], s[arity:]), dtypes + dtypes)

@@ -1,0 +1,106 @@
+"""What generated code says to its caller: failures, and whether to stop.
+
+Invariants: the layout is the head of the native `Control` block: a cancel word, then the
+addresses of `poll` and `fail`. Code of the plan is the failure's number in the kernel plus 1.
+Not here: what happens then (native/control.py).
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from .frame import Frame, constant, offset_bytes
+from .types import I1, I32, I64, POINTER, VOID, any_lane, intrinsic, width_of
+
+CANCEL, POLL, FAIL = 0, 8, 16
+_POLL = ir.FunctionType(I64, [POINTER])
+_FAIL = ir.FunctionType(VOID, [POINTER, I64, I64, I64, I64, I64])
+WORK_BETWEEN_POLLS = 1 << 17
+
+
+def fail_where(
+    frame: Frame, bad: ir.Value, code: int, value: ir.Value | None, extent: ir.Value | None
+) -> None:
+    """Report failure `code` when some lane is `bad`, with the guilty value, and go on."""
+    builder = frame.builder
+    cold, onward = frame.block("fail"), frame.block("onward")
+    builder.cbranch(any_lane(builder, bad), cold, onward).set_weights([1, 100000])
+    builder.position_at_end(cold)
+    word = constant(0) if value is None else _first_bad(frame, bad, value)
+    function = builder.load(offset_bytes(frame, frame.control, FAIL), typ=POINTER)
+    words = [constant(code + 1), constant(-1), word, extent or constant(0), constant(0)]
+    _call(frame, function, _FAIL, [frame.control, *words])
+    builder.branch(onward)
+    builder.position_at_end(onward)
+
+
+def leave_if_cancelled(frame: Frame) -> None:
+    """Leave the kernel when the call is cancelled; a plain load."""
+    builder = frame.builder
+    word = builder.load(offset_bytes(frame, frame.control, CANCEL), typ=I64)
+    _leave_if(frame, word)
+
+
+def poll(frame: Frame, work: ir.Value) -> None:
+    """Count `work` done; after enough of it ask the caller, who looks at clock and signals."""
+    builder = frame.builder
+    if frame.work is None:
+        frame.work = frame.stack_slot(I64)
+        with frame.at_level(0):
+            builder.store(constant(0), frame.work)
+    done = builder.add(builder.load(frame.work, typ=I64), work)
+    builder.store(done, frame.work)
+    ask, onward = frame.block("ask"), frame.block("onward")
+    due = builder.icmp_signed(">", done, constant(WORK_BETWEEN_POLLS))
+    builder.cbranch(due, ask, onward).set_weights([1, 1000])
+    builder.position_at_end(ask)
+    builder.store(constant(0), frame.work)
+    function = builder.load(offset_bytes(frame, frame.control, POLL), typ=POINTER)
+    answer = _call(frame, function, _POLL, [frame.control])
+    _leave_if(frame, answer)
+    builder.branch(onward)
+    builder.position_at_end(onward)
+
+
+def _leave_if(frame: Frame, word: ir.Value) -> None:
+    builder = frame.builder
+    onward = frame.block("onward")
+    stop = builder.icmp_signed("!=", word, constant(0))
+    builder.cbranch(stop, frame.exit, onward).set_weights([1, 100000])
+    builder.position_at_end(onward)
+
+
+def _call(
+    frame: Frame, pointer: ir.Value, typ: ir.FunctionType, args: list[ir.Value]
+) -> ir.Value:
+    """Call an address that was loaded: llvmlite wants a callee that knows its type."""
+    callee = _Callee(pointer, typ)
+    return frame.builder.call(callee, args)
+
+
+class _Callee:
+    """An address with the type of the function that stands there."""
+
+    def __init__(self, pointer: ir.Value, typ: ir.FunctionType) -> None:
+        self.pointer = pointer
+        self.function_type = typ
+        self.type = pointer.type
+        self.calling_convention = ""
+
+    def get_reference(self) -> str:
+        """The text of the address."""
+        return str(self.pointer.get_reference())
+
+
+def _first_bad(frame: Frame, bad: ir.Value, value: ir.Value) -> ir.Value:
+    builder = frame.builder
+    width = width_of(bad)
+    if width == 1 or width_of(value) == 1:
+        return value
+    bits = builder.bitcast(bad, ir.IntType(width))
+    lane = intrinsic(builder, "llvm.cttz", bits.type, [bits, ir.Constant(I1, 0)], bits.type)
+    if width < 32:
+        lane = builder.zext(lane, I32)
+    elif width > 32:
+        lane = builder.trunc(lane, I32)
+    return builder.extract_element(value, lane)

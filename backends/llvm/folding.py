@@ -1,0 +1,159 @@
+"""States of a reduction as LLVM values: neutral, combined, in memory, folded over lanes.
+
+A state is a list of lanes: one per name of the `Reduce`. A monoid of one part folds each name on
+its own; one of two parts folds a value and its index together.
+
+Not here: in which order elements are folded (reduce.py, scan.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from llvmlite import ir
+
+from ...compiler.kernel.monoids import MONOIDS
+from ...compiler.types import DType, real_part_of
+from .bodies import combine_of
+from .conversions import convert
+from .frame import Frame, constant
+from .scalar import constant_lane, emit_body
+from .types import I32, Lane, part_count, register_type, widen
+
+State = list[Lane]
+
+
+class Folding:
+    """One monoid over the given dtypes, at one width of lanes."""
+
+    def __init__(self, frame: Frame, monoid: str, dtypes: Sequence[DType], width: int) -> None:
+        self.frame = frame
+        self.monoid = MONOIDS[monoid]
+        self.dtypes = tuple(dtypes)
+        self.width = width
+
+    def neutral(self) -> State:
+        """The state that changes nothing."""
+        return self._constants(self.monoid.neutral)
+
+    def empty(self) -> State:
+        """The result of no elements (anything where that is an error)."""
+        return self._constants(self.monoid.empty or self.monoid.neutral)
+
+    def element(self, lanes: Iterable[Lane], width: int) -> State:
+        """Yielded values as a state: in the folded dtype, one per lane."""
+        site = self.frame.site
+        state = []
+        for lane, dtype in zip(lanes, self.dtypes):
+            if lane.dtype is not dtype:
+                lane = Lane(
+                    dtype, (convert(site, lane.dtype, dtype, lane.value),), lane.width
+                )
+            state.append(widen(site.builder, lane, width))
+        return state
+
+    def combine(self, a: State, b: State) -> State:
+        """a then b."""
+        arity = self.monoid.arity
+        result: State = []
+        for at in range(0, len(a), arity):
+            first, second = a[at : at + arity], b[at : at + arity]
+            body = combine_of(self.monoid.name, tuple(lane.dtype for lane in first))
+            result += emit_body(self.frame.site, body, [*first, *second])
+        return result
+
+    def select(self, mask: ir.Value | None, a: State, b: State) -> State:
+        """a in the lanes of `mask` (None: everywhere), else b."""
+        if mask is None:
+            return a
+        select = self.frame.builder.select
+        return [
+            Lane(x.dtype, tuple(select(mask, p, q) for p, q in zip(x.parts, y.parts)), x.width)
+            for x, y in zip(a, b)
+        ]
+
+    def over_lanes(self, state: State) -> State:
+        """The tree over the lanes of a vector: lane l takes in lane l + half."""
+        width = state[0].width
+        while width > 1:
+            half = width // 2
+            state = self.combine(self._slice(state, 0, half), self._slice(state, half, half))
+            width = half
+        return state
+
+    def tree(self, states: list[State]) -> State:
+        """The tree over accumulators, then over their lanes."""
+        while len(states) > 1:
+            half = len(states) // 2
+            states = [self.combine(states[k], states[k + half]) for k in range(half)]
+        return self.over_lanes(states[0])
+
+    def _slice(self, state: State, begin: int, width: int) -> State:
+        builder = self.frame.builder
+        result = []
+        for lane in state:
+            if width == 1:
+                parts = [builder.extract_element(p, ir.Constant(I32, begin)) for p in lane.parts]
+            else:
+                order = [ir.Constant(I32, begin + i) for i in range(width)]
+                mask = ir.Constant(ir.VectorType(I32, width), order)
+                parts = [builder.shuffle_vector(p, p, mask) for p in lane.parts]
+            result.append(Lane(lane.dtype, tuple(parts), width))
+        return result
+
+    def _constants(self, values: object) -> State:
+        state: State = []
+        arity = self.monoid.arity
+        for at in range(0, len(self.dtypes), arity):
+            for dtype, value in zip(self.dtypes[at : at + arity], values(self.dtypes[at])):  # type: ignore[operator]
+                lane = constant_lane(dtype, value)
+                state.append(widen(self.frame.builder, lane, self.width))
+        return state
+
+
+def flat(state: State) -> list[ir.Value]:
+    """All LLVM values of a state."""
+    return [part for lane in state for part in lane.parts]
+
+
+def unflat(values: Sequence[ir.Value], like: State) -> State:
+    """A state of the form of `like` from its LLVM values."""
+    rest = iter(values)
+    return [Lane(x.dtype, tuple(next(rest) for _ in x.parts), x.width) for x in like]
+
+
+class Slots:
+    """States in the function's frame, indexed at run time."""
+
+    def __init__(self, frame: Frame, dtypes: Sequence[DType], width: int, count: int) -> None:
+        self.frame = frame
+        self.dtypes = dtypes
+        self.width = width
+        self.memory = [
+            [
+                frame.stack_slot(register_type(real_part_of(dtype), width), count)
+                for _ in range(part_count(dtype))
+            ]
+            for dtype in dtypes
+        ]
+
+    def load(self, index: ir.Value | int) -> State:
+        """The state at `index`."""
+        builder = self.frame.builder
+        state = []
+        for dtype, memory in zip(self.dtypes, self.memory):
+            typ = register_type(real_part_of(dtype), self.width)
+            parts = [builder.load(self._at(m, typ, index), typ=typ) for m in memory]
+            state.append(Lane(dtype, tuple(parts), self.width))
+        return state
+
+    def store(self, index: ir.Value | int, state: State) -> None:
+        """Put a state at `index`."""
+        for lane, memory in zip(state, self.memory):
+            for part, slot in zip(lane.parts, memory):
+                self.frame.builder.store(part, self._at(slot, part.type, index))
+
+    def _at(self, memory: ir.Value, typ: ir.Type, index: ir.Value | int) -> ir.Value:
+        if isinstance(index, int):
+            index = constant(index)
+        return self.frame.builder.gep(memory, [index], source_etype=typ)

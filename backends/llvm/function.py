@@ -1,0 +1,79 @@
+"""A kernel as one LLVM function with the kernel ABI (ARCHITECTURE.md).
+
+Not here: modules and object code (module.py).
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from ...compiler.dims import Dim, Size
+from ...compiler.kernel.kernel import Kernel, Parameter
+from .block import emit_block
+from .control import leave_if_cancelled
+from .frame import Buffer, Frame, Level, constant
+from .machine import Machine
+from .site import Site
+from .types import I64, POINTER, VOID
+
+KERNEL = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64])
+
+
+def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str) -> ir.Function:
+    """Add ``void symbol(ctl, args, begin, end)`` for `kernel` to the module."""
+    function = ir.Function(module, KERNEL, symbol)
+    function.attributes.add("nounwind")
+    for argument, name in zip(function.args, ("ctl", "args", "begin", "end")):
+        argument.name = name
+    entry = function.append_basic_block("entry")
+    builder = ir.IRBuilder(entry)
+    frame = Frame(Site(builder, machine), kernel, function, emit_block)
+    frame.levels.append(Level(entry))
+    _read_arguments(frame)
+    start = frame.block("start")
+    builder.branch(start)
+    builder.position_at_end(start)
+    leave_if_cancelled(frame)
+    frame.emit(kernel.body)
+    builder.branch(frame.exit)
+    builder.position_at_end(frame.exit)
+    builder.ret_void()
+    return function
+
+
+def word_count(kernel: Kernel) -> int:
+    """How many argument words the kernel reads."""
+    strides = sum(len(p.shape) for p in kernel.params if p.strided)
+    return len(kernel.params) + strides + len(kernel.dims)
+
+
+def _read_arguments(frame: Frame) -> None:
+    """Addresses, strides and dims from the argument words."""
+    builder = frame.builder
+    position = 0
+
+    def word(typ: ir.Type) -> ir.Value:
+        nonlocal position
+        place = builder.gep(frame.words, [constant(position)], source_etype=I64)
+        position += 1
+        return builder.load(place, typ=typ)
+
+    for parameter in frame.kernel.params:
+        pointer = word(POINTER)
+        strides = _contiguous(parameter)
+        if parameter.strided:
+            names = [f"{parameter.name}.stride{axis}" for axis in range(len(parameter.shape))]
+            frame.dims.update((name, word(I64)) for name in names)
+            strides = tuple(Dim.symbol(name) for name in names)
+        frame.buffers[parameter.name] = Buffer(parameter.name, parameter.dtype, pointer, strides)
+    for name in frame.kernel.dims:
+        frame.dims[name] = word(I64)
+
+
+def _contiguous(parameter: Parameter) -> tuple[Size, ...]:
+    strides: list[Size] = []
+    step: Size = parameter.dtype.itemsize
+    for extent in reversed(parameter.shape):
+        strides.insert(0, step)
+        step = step * extent
+    return tuple(strides)

@@ -1,0 +1,309 @@
+"""Loops of a kernel as code: counted loops, vector loops with masked tails, carried state.
+
+A loop is guarded and tested at its end; what its body computes alike in every iteration stands
+between guard and loop. A vector loop is a main loop of whole vectors and a tail: one masked
+vector at a time where masked memory is cheap, single elements elsewhere.
+
+Invariants: every loop that may run long asks now and then whether to stop (control.poll): loops
+around loops by the work inside them, an outermost plain loop in strips.
+Not here: reductions (reduce.py), statements without bodies (statements.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from ...compiler.dims import Dim, Size, maximum
+from ...compiler.kernel.kernel import (
+    For, If, Loop, Parallel, Reduce, Scan, Statement, bodies,
+)  # fmt: skip
+from .control import poll
+from .frame import Frame, Lanes, constant
+from .indices import scalar_size
+from .invariants import split_invariant
+from .types import I32, Lane, any_lane, intrinsic, invert, splat, widen
+
+Block = tuple[Statement, ...]
+Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]]
+STRIP = 1 << 16
+_FOREVER = 1 << 62
+
+
+def counted(
+    frame: Frame,
+    axis: str,
+    begin: ir.Value,
+    end: ir.Value,
+    step: int,
+    body: Body,
+    carried: Sequence[ir.Value] = (),
+    prepare: Callable[[], None] | None = None,
+    work: Size | None = None,
+) -> list[ir.Value]:
+    """``for axis in begin, begin + step, ... < end``; the carried values after the last.
+
+    prepare: emitted once before the first iteration, if there is one. work: of an iteration,
+    where the loop should ask whether to stop.
+    """
+    builder = frame.builder
+    before, ready, done = builder.block, frame.block("ready"), frame.block("done")
+    builder.cbranch(builder.icmp_signed("<", begin, end), ready, done)
+    builder.position_at_end(ready)
+    if prepare is not None:
+        prepare()
+    prepared = builder.block
+    top = frame.block("top")
+    builder.branch(top)
+    builder.position_at_end(top)
+    index = builder.phi(begin.type)
+    index.add_incoming(begin, prepared)
+    phis = [builder.phi(value.type) for value in carried]
+    for phi, value in zip(phis, carried):
+        phi.add_incoming(value, prepared)
+    with frame.iteration(axis, index):
+        made = list(body(index, list(phis)))
+        if work is not None:
+            poll(frame, scalar_size(frame, work))
+    following = builder.add(index, ir.Constant(index.type, step), flags=["nsw"])
+    latch = builder.block
+    index.add_incoming(following, latch)
+    builder.cbranch(builder.icmp_signed("<", following, end), top, done)
+    builder.position_at_end(done)
+    results = []
+    for phi, value, first in zip(phis, made, carried):
+        phi.add_incoming(value, latch)
+        result = builder.phi(value.type)
+        result.add_incoming(first, before)
+        result.add_incoming(value, latch)
+        results.append(result)
+    return results
+
+
+def mask_below(frame: Frame, index: ir.Value, end: ir.Value, width: int) -> ir.Value:
+    """The lanes of index, index + 1, ... that lie below `end`."""
+    builder = frame.builder
+    left = builder.sub(end, index)
+    left = intrinsic(builder, "llvm.smin", left.type, [left, constant(width)], left.type)
+    typ = ir.VectorType(I32, width)
+    lanes = ir.Constant(typ, [ir.Constant(I32, i) for i in range(width)])
+    return builder.icmp_signed("<", lanes, splat(builder, builder.trunc(left, I32), width))
+
+
+def range_of(frame: Frame, axis: str, extent: Size) -> tuple[ir.Value, ir.Value]:
+    """First and end index of an axis in this call."""
+    if axis == frame.thread_axis:
+        return frame.begin, frame.end
+    return constant(0), scalar_size(frame, extent)
+
+
+def work_of(frame: Frame, body: Block) -> Size | None:
+    """Inner iterations of one run of `body`, as far as sizes known here tell; None: no loop."""
+    total: Size = 0
+    looped = False
+    for s in body:
+        if isinstance(s, Parallel | For | Loop | Reduce | Scan):
+            inner = work_of(frame, tuple(i for b in bodies(s) for i in b))
+            extent = s.extent if s.extent is not None and _is_known(frame, s.extent) else 64
+            total = total + extent * (1 if inner is None else inner)
+            looped = True
+        elif isinstance(s, If):
+            inner = work_of(frame, s.body)
+            if inner is not None:
+                total, looped = total + inner, True
+    return maximum(total, 1) if looped else None
+
+
+def emit_parallel(frame: Frame, s: Parallel) -> None:
+    """Independent iterations, in lanes where the schedule says so."""
+    if s.vector > 1 and frame.lanes.width == 1:
+        _vector_loop(frame, s)
+    else:
+        _plain_loop(frame, s.axis, s.extent, s.body, s.unroll)
+
+
+def emit_for(frame: Frame, s: For) -> None:
+    """Iterations in order."""
+    _plain_loop(frame, s.axis, s.extent, s.body, s.unroll)
+
+
+def emit_if(frame: Frame, s: If) -> None:
+    """A condition shared by all lanes."""
+    builder = frame.builder
+    inside, after = frame.block("then"), frame.block("after")
+    condition = frame.values[s.condition].value
+    builder.cbranch(any_lane(builder, condition), inside, after)
+    builder.position_at_end(inside)
+    frame.emit(s.body)
+    builder.branch(after)
+    builder.position_at_end(after)
+
+
+def emit_loop(frame: Frame, s: Loop) -> None:
+    """Carried values, until the extent or until all lanes are done."""
+    builder = frame.builder
+    width = frame.lanes.width
+    init = [widen(builder, frame.values[name], width) for name in s.init]
+    end = constant(_FOREVER) if s.extent is None else scalar_size(frame, s.extent)
+    moved, kept = split_invariant(s.body, s.axis, s.names)
+    before, ready, done = builder.block, frame.block("ready"), frame.block("done")
+    builder.cbranch(builder.icmp_signed("<", constant(0), end), ready, done)
+    builder.position_at_end(ready)
+    frame.emit(moved)
+    prepared, top = builder.block, frame.block("top")
+    builder.branch(top)
+    builder.position_at_end(top)
+    index = builder.phi(end.type)
+    index.add_incoming(constant(0), prepared)
+    state = [_phis(builder, lane, prepared) for lane in init]
+    frame.values.update(zip(s.names, state))
+    with frame.iteration(s.axis, index):
+        frame.emit(kept)
+        made = [widen(builder, frame.values[name], width) for name in s.yields]
+        go_on = None if s.until is None else _some_lane_goes_on(frame, frame.values[s.until])
+        _poll_sometimes(frame, index)
+    following = builder.add(index, constant(1), flags=["nsw"])
+    more = builder.icmp_signed("<", following, end)
+    if go_on is not None:
+        more = builder.and_(more, go_on)
+    latch = builder.block
+    index.add_incoming(following, latch)
+    builder.cbranch(more, top, done)
+    builder.position_at_end(done)
+    for name, first, lane, last in zip(s.names, init, state, made):
+        parts = []
+        for start, phi, value in zip(first.parts, lane.parts, last.parts):
+            phi.add_incoming(value, latch)
+            result = builder.phi(value.type)
+            result.add_incoming(start, before)
+            result.add_incoming(value, latch)
+            parts.append(result)
+        frame.values[name] = Lane(first.dtype, tuple(parts), width)
+
+
+def _phis(builder: ir.IRBuilder, lane: Lane, block: ir.Block) -> Lane:
+    parts = []
+    for value in lane.parts:
+        phi = builder.phi(value.type)
+        phi.add_incoming(value, block)
+        parts.append(phi)
+    return Lane(lane.dtype, tuple(parts), lane.width)
+
+
+def _some_lane_goes_on(frame: Frame, until: Lane) -> ir.Value:
+    builder = frame.builder
+    going = invert(builder, until.value)
+    if until.width > 1 and frame.lanes.mask is not None:
+        going = builder.and_(going, frame.lanes.mask)
+    return any_lane(builder, going)
+
+
+def _poll_sometimes(frame: Frame, index: ir.Value) -> None:
+    """Every 1,024 iterations, count them as work."""
+    builder = frame.builder
+    ask, onward = frame.block("sometimes"), frame.block("onward")
+    low = builder.and_(index, constant(1023))
+    due = builder.icmp_signed("==", low, constant(1023))
+    builder.cbranch(due, ask, onward).set_weights([1, 1000])
+    builder.position_at_end(ask)
+    poll(frame, constant(1024 * 16))
+    builder.branch(onward)
+    builder.position_at_end(onward)
+
+
+def _plain_loop(frame: Frame, axis: str, extent: Size, body: Block, unroll: int) -> None:
+    begin, end = range_of(frame, axis, extent)
+    if isinstance(extent, int) and axis != frame.thread_axis and extent <= unroll:
+        for index in range(extent):
+            with frame.iteration(axis, constant(index)):
+                frame.emit(body)
+        return
+    moved, kept = split_invariant(body, axis)
+    _stripped(frame, axis, begin, end, 1, body, lambda: frame.emit(moved), lambda _: frame.emit(kept))
+
+
+def _vector_loop(frame: Frame, s: Parallel) -> None:
+    builder = frame.builder
+    begin, end = range_of(frame, s.axis, s.extent)
+    moved, kept = split_invariant(s.body, s.axis)
+    width, copies = s.vector, max(1, s.unroll)
+    if work_of(frame, kept) is not None:
+        # Copies of a body with loops would run one after another: wider lanes run together.
+        width, copies = width * copies, 1
+    stride = width * copies
+    masked = frame.machine.has_masked_memory
+
+    def whole(index: ir.Value) -> None:
+        with frame.vectorised(Lanes(s.axis, width)):
+            frame.emit(kept)
+            for copy in range(1, copies):
+                with frame.iteration(s.axis, index, copy * width):
+                    frame.emit(kept)
+
+    def rest(index: ir.Value) -> None:
+        if not masked:
+            frame.emit(kept)
+            return
+        with frame.vectorised(Lanes(s.axis, width, mask_below(frame, index, end, width))):
+            frame.emit(kept)
+
+    length = builder.sub(end, begin)
+    count = builder.sub(length, _remainder(frame, length, stride))
+    middle = builder.add(begin, count)
+    # What does not change is needed by both loops; at least one of them runs.
+    ready, done = frame.block("any"), frame.block("none")
+    builder.cbranch(builder.icmp_signed("<", begin, end), ready, done)
+    builder.position_at_end(ready)
+    frame.emit(moved)
+    _stripped(frame, s.axis, begin, middle, stride, kept, None, whole)
+    static = s.extent if isinstance(s.extent, int) and s.axis != frame.thread_axis else None
+    if static is None or static % stride:
+        work = work_of(frame, kept)
+        counted(
+            frame, s.axis, middle, end, width if masked else 1,
+            lambda index, _: rest(index) or (), work=work,
+        )  # fmt: skip
+    builder.branch(done)
+    builder.position_at_end(done)
+
+
+def _remainder(frame: Frame, length: ir.Value, stride: int) -> ir.Value:
+    """length % stride of a length that is not negative."""
+    if stride & (stride - 1) == 0:
+        return frame.builder.and_(length, constant(stride - 1))
+    return frame.builder.urem(length, constant(stride))
+
+
+def _stripped(
+    frame: Frame,
+    axis: str,
+    begin: ir.Value,
+    end: ir.Value,
+    step: int,
+    body: Block,
+    prepare: Callable[[], None] | None,
+    emit: Callable[[ir.Value], None],
+) -> None:
+    """A counted loop that asks whether to stop: by inner work, or strip by strip."""
+    work = work_of(frame, body)
+    once = lambda index, _: emit(index) or ()
+    if work is not None or len(frame.levels) > 1:
+        counted(frame, axis, begin, end, step, once, prepare=prepare, work=work)
+        return
+    builder = frame.builder
+
+    def strip(start: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+        stop = builder.add(start, constant(STRIP * step), flags=["nsw"])
+        stop = intrinsic(builder, "llvm.smin", stop.type, [stop, end], stop.type)
+        counted(frame, axis, start, stop, step, once)
+        return ()
+
+    counted(frame, "(strip)", begin, end, STRIP * step, strip, prepare=prepare, work=STRIP * step)
+
+
+def _is_known(frame: Frame, extent: Size) -> bool:
+    if not isinstance(extent, Dim):
+        return True
+    return all(s in frame.dims or s in frame.axes for s in extent.symbols())
+

@@ -1,0 +1,65 @@
+"""Kernels to object code: one module for several kernels, equal kernels once.
+
+Invariants: the object code is position-independent and refers to nothing outside itself. Equal
+kernels and machines give equal code.
+Not here: mapping code (native/loader.py), where it is kept (the runtime's cache).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from ...compiler.kernel.kernel import Kernel
+from .function import emit_kernel
+from .machine import Machine, target_machine
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """An object file and, for each kernel asked for, the symbol of its function."""
+
+    code: bytes
+    symbols: tuple[str, ...]
+
+
+def build_module(
+    kernels: Sequence[Kernel], machine: Machine, keys: Sequence[str] | None = None
+) -> tuple[ir.Module, tuple[str, ...]]:
+    """The module of `kernels`; kernels with equal `keys` share a function."""
+    module = ir.Module(name="kernels")
+    module.triple = machine.triple
+    symbols: dict[str, str] = {}
+    named = []
+    for position, kernel in enumerate(kernels):
+        key = str(position) if keys is None else keys[position]
+        if key not in symbols:
+            symbols[key] = f"k{len(symbols)}"
+            emit_kernel(module, machine, kernel, symbols[key])
+        named.append(symbols[key])
+    return module, tuple(named)
+
+
+def compile_module(
+    kernels: Sequence[Kernel], machine: Machine, keys: Sequence[str] | None = None, level: int = 2
+) -> ObjectCode:
+    """Object code for `kernels`."""
+    module, symbols = build_module(kernels, machine, keys)
+    emitter = target_machine(machine, level)
+    return ObjectCode(emitter.emit_object(parsed(module, machine)), symbols)
+
+
+def parsed(module: ir.Module, machine: Machine, level: int = 2) -> llvm.ModuleRef:
+    """The module as LLVM's own, with the machine's data layout."""
+    reference = llvm.parse_assembly(str(module))
+    reference.data_layout = str(target_machine(machine, level).target_data)
+    return reference
+
+
+def texts(kernels: Sequence[Kernel], machine: Machine, level: int = 2) -> Mapping[str, str]:
+    """For people: the ``llvm`` and ``asm`` text of kernels."""
+    reference = parsed(build_module(kernels, machine)[0], machine)
+    return {"llvm": str(reference), "asm": target_machine(machine, level).emit_assembly(reference)}

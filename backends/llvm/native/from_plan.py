@@ -1,0 +1,167 @@
+"""From an execution plan to a native specialisation.
+
+The plan says what is computed; the caller adds where the Python call finds each argument (`Leaf`), what
+else must hold (other inputs, relations between sizes), addresses of kernels and cells, and how results are
+put together.
+
+Argument words of a launch: for each buffer its address, followed by its byte strides if it is `strided`;
+then the sizes.
+
+Invariants: rows keep their order; the kernels of a plan must be kept alive by `keep`.
+Not here: where buffers lie (`plan_buffers`), writing tables (`encoder`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ....compiler.plan import CommitPoint, Copy, ExecutionPlan, HostCall, Launch
+from .encoder import (
+    Frame,
+    Held,
+    InputSpec,
+    NativeSpecialisation,
+    RowSpec,
+    SizeSpec,
+    Structure,
+)
+from .host import ArrayCall
+from .layout import NONE, RowKind, Size
+from .plan_buffers import Leaf, PlanBuffers, PlanNotNative, SizeRelation, place
+
+__all__ = ["Leaf", "PlanNotNative", "SizeRelation", "place", "specialisation_of"]
+
+
+def specialisation_of(
+    plan: ExecutionPlan,
+    kernels: Sequence[int],
+    inputs: Sequence[InputSpec | Leaf],
+    *,
+    frame: Frame | None = None,
+    tests: Sequence[SizeSpec] = (),
+    relations: Sequence[SizeRelation] = (),
+    symbols: Mapping[str, tuple[int, int]] | None = None,
+    strides: Mapping[int, tuple[int, ...] | None] | None = None,
+    cells: Mapping[str, int] | None = None,
+    callbacks: Sequence[Callable[..., object]] = (),
+    result: int | Structure | Held | None = None,
+    keep: Sequence[object] = (),
+) -> NativeSpecialisation:
+    """The native form of a plan.
+
+    inputs: all objects of the call in the order they are found, so that an item comes after its container;
+    captured arrays without a `Leaf` are the plan's own objects. `frame` and `tests` are those given to
+    `constants.constant_input`. symbols: (position in `inputs`, axis) of symbols the plan does not know.
+    strides: strides in elements that array inputs must have, by position in `inputs`; None: C-contiguous.
+    cells: addresses by variable name. callbacks: functions of arrays for the plan's host calls.
+    result: the returned structure over positions in `plan.results`; None returns the first.
+    """
+    buffers = PlanBuffers(plan, frame or Frame(), cells or {})
+    buffers.place_inputs(inputs)
+    buffers.size_program()
+    buffers.relate(relations, symbols or {})
+    buffers.pin_strides(strides or {})
+    buffers.make_outputs()
+    buffers.place_buffers()
+    to = _Rows(plan, buffers, kernels, callbacks)
+    for row in plan.rows:
+        to.row(row)
+    arena = buffers.arena
+    return NativeSpecialisation(
+        frame=buffers.frame,
+        inputs=tuple(buffers.inputs),
+        sizes=(*tests, *buffers.terms.rows),
+        addresses=tuple(buffers.addresses),
+        overlaps=tuple(buffers.overlaps()),
+        cells=tuple(buffers.cells),
+        outputs=tuple(buffers.outputs),
+        rows=tuple(to.rows),
+        checked=to.checked,
+        result=to.structure(0 if result is None and plan.results else result),
+        arena_bytes=NONE if arena == NONE else buffers.size_slots[plan.arena_bytes],
+        arena=arena,
+        work=to.work,
+        keep=(plan, *keep, *buffers.kept),
+    )
+
+
+class _Rows:
+    """The rows of one plan over its buffers' slots."""
+
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        buffers: PlanBuffers,
+        kernels: Sequence[int],
+        callbacks: Sequence[Callable[..., object]],
+    ) -> None:
+        self.plan = plan
+        self.buffers = buffers
+        self.terms = buffers.terms
+        self.kernels = kernels
+        self.callbacks = callbacks
+        self.rows: list[RowSpec] = []
+        self.checked: int | None = None
+        self.work = NONE
+
+    def row(self, row: Any) -> None:
+        if isinstance(row, Launch):
+            self.launch(row)
+        elif isinstance(row, Copy):
+            self.copy(row)
+        elif isinstance(row, HostCall):
+            self.host(row)
+        elif isinstance(row, CommitPoint):
+            self.checked = len(self.rows)
+        else:
+            raise PlanNotNative(f"no native row for {type(row).__name__}")
+
+    def launch(self, row: Launch) -> None:
+        words: list[int] = []
+        for at in row.buffers:
+            words.append(self.buffers.data[at])
+            if self.plan.buffers[at].strided:
+                words += self.buffers.strides_of(at)
+        words += [self.buffers.size_slots[size] for size in row.sizes]
+        work = self.buffers.size_slots[row.work]
+        self.work = work if self.work == NONE else self.terms.apply(Size.ADD, self.work, work)
+        self.rows.append(
+            RowSpec(
+                RowKind.LAUNCH,
+                kernel=self.kernels[row.kernel],
+                words=tuple(words),
+                extent=self.buffers.size_slots[row.extent],
+                grain=row.grain,
+                work=work,
+                errors=row.errors,
+            )
+        )
+
+    def copy(self, row: Copy) -> None:
+        buffer = self.plan.buffers[row.source]
+        size = self.buffers.frame.constant(buffer.dtype.itemsize)
+        for extent in self.buffers.shape(buffer):
+            size = self.terms.apply(Size.MUL, size, extent)
+        words = (self.buffers.data[row.target], self.buffers.data[row.source], size)
+        self.rows.append(RowSpec(RowKind.COPY, words=words))
+
+    def host(self, row: HostCall) -> None:
+        words: list[int] = []
+        forms = []
+        for at in row.buffers:
+            buffer = self.plan.buffers[at]
+            words += [self.buffers.data[at], *self.buffers.shape(buffer)]
+            forms.append((buffer.dtype.numpy, len(buffer.shape)))
+        call = ArrayCall(self.callbacks[row.callback], tuple(forms))
+        self.rows.append(RowSpec(RowKind.HOST, words=tuple(words), callable=call))
+
+    def structure(self, result: int | Structure | Held | None) -> int | Structure | Held:
+        """The result's structure over outputs instead of over the plan's flat results."""
+        if result is None:
+            return Held(None)
+        if isinstance(result, int):
+            return self.buffers.output_of[self.plan.results[result].buffer]
+        if isinstance(result, Held):
+            return result
+        return result._replace(parts=tuple(self.structure(part) for part in result.parts))

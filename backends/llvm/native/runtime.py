@@ -1,0 +1,157 @@
+"""The native runtime of this process: code mapped, process addresses filled in, pool and type ready.
+
+    runtime = native_runtime(blob)                 # once; `native_blob` gives the blob
+    f = runtime.new_function(parameters, slow, raiser)
+    f.install(encode(specialisation))
+
+Invariants: one runtime per process, never unmapped, because workers and objects outlive everything else.
+After a fork the child's pool restarts on first use. Nothing here reads the environment: how many threads to
+use is said by the caller.
+Not here: compiling the native code (`build`), making specialisations (`encoder`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .control import Control, Pool
+from .encoder import Encoded
+from .loader import Loaded, load
+from .memory import Record
+from .objects import CodeBlob
+from .process import fill_process
+from .python_type import make_type
+
+_SPINS = 2_000  # some 50-100 us awake before an idle thread sleeps
+
+_NEVER = 2**63 - 1
+
+_object, _address, _long = ctypes.py_object, ctypes.c_void_p, ctypes.c_int64
+
+
+class Parameter(NamedTuple):
+    """A parameter of a compiled function. `default` is a one-tuple where there is one."""
+
+    name: str
+    default: tuple[object] | None = None
+    keyword_only: bool = False
+
+
+class NativeRuntime:
+    """Makes native functions; owns the pool."""
+
+    def __init__(self, blob: CodeBlob, threads: int) -> None:
+        self.code: Loaded = load(blob)
+        self._pool = Record(Pool)
+        self._pool["spins"] = _SPINS
+        self._process = fill_process(self._pool.address)
+        self.set_num_threads(threads)
+        self.function_type: Any = make_type(
+            "tracemill.Function",
+            {
+                name: self.code.address_of(name)
+                for name in ("traverse", "clear", "dealloc", "descr_get")
+            },
+        )
+        self._new = self._prototype("new_function", _object, [_address, _object, _object, _long, _long, _object, _object, _object, _object, _object])
+        self._install = self._prototype("install", None, [_object, _address])
+        self._remove = self._prototype("remove", None, [_object, _address])
+        self._limit = self._prototype("set_time_limit", None, [_object, _long])
+        self._release = self._prototype("release_blocks", None, [_address, _address])
+        self._lock = self._prototype("lock_cell", None, [_address, _address, _long])
+        self._unlock = self._prototype("unlock_cell", None, [_address, _long])
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def _prototype(self, name: str, result: Any, parameters: list[Any]) -> Callable[..., Any]:
+        return ctypes.PYFUNCTYPE(result, *parameters)(self.code.address_of(name))
+
+    def _after_fork(self) -> None:
+        self._process["generation"] = self._process["generation"] + 1
+        for name in ("state", "next", "owner", "started", "sleepers", "joining"):
+            self._pool[name] = 0
+
+    @property
+    def num_threads(self) -> int:
+        """Threads a kernel may use, the caller's included."""
+        return self._pool["size"]
+
+    def set_num_threads(self, threads: int) -> None:
+        """Use this many threads from the next kernel on; workers too many stay asleep."""
+        if threads < 1:
+            raise ValueError(f"expected at least 1 thread, got {threads}")
+        self._pool["size"] = threads
+
+    def new_function(
+        self,
+        parameters: Sequence[Parameter],
+        slow: Callable[..., object],
+        raiser: Callable[..., object],
+        keepalive: object = None,
+    ) -> Any:
+        """A callable of `function_type` without specialisations: every call reaches `slow`.
+
+        `slow` gets the arguments as they were given. `raiser(owner, code, node, word0, word1, word2)` must
+        raise. `keepalive` is any object the function shall hold and the garbage collector see.
+        """
+        missing = object()
+        names = tuple(sys.intern(parameter.name) for parameter in parameters)
+        defaults = tuple(
+            missing if parameter.default is None else parameter.default[0] for parameter in parameters
+        )
+        positional = sum(not parameter.keyword_only for parameter in parameters)
+        made: Any = self._new(
+            self._process.address, self.function_type, names, positional, len(names), defaults, missing, slow, raiser, keepalive
+        )  # fmt: skip
+        made._installed = []
+        return made
+
+    def install(self, function: Any, encoded: Encoded) -> None:
+        """Put a specialisation first in the function's table, which keeps it."""
+        function._installed.append(encoded)
+        self._install(function, encoded.address)
+        freed = weakref.finalize(encoded, _free, self._release, self._process, encoded.record)
+        freed.atexit = False
+
+    def remove(self, function: Any, encoded: Encoded) -> None:
+        """Take a specialisation out of the table; calls of it in flight go on."""
+        self._remove(function, encoded.address)
+        function._installed.remove(encoded)
+
+    def set_time_limit(self, function: Any, seconds: float | None) -> None:
+        """Calls longer than this fail with `Failure.DEADLINE`."""
+        self._limit(function, 0 if seconds is None else int(seconds * 1e9))
+
+    def control_block(self) -> Record:
+        """A control block to call a kernel directly from Python, on this thread.
+
+        Its calls hold no GIL, so they never look at signals; a deadline works.
+        """
+        record = Record(Control)
+        begin = ctypes.CFUNCTYPE(None, _address, _address)(self.code.address_of("begin_control"))
+        begin(record.address, self._process.address)
+        record["next_look"] = _NEVER
+        return record
+
+    def acquire(self, address: int, write: bool) -> None:
+        """Take the lock of a Variable's cell (`runtime.cells.CellLocks`); waits without the GIL."""
+        self._lock(self._process.address, address, int(write))
+
+    def release(self, address: int, write: bool) -> None:
+        """Give the lock of a Variable's cell back."""
+        self._unlock(address, int(write))
+
+    def launch(self, ctl: Record, kernel: int, args: int, end: int, grain: int, threads: int = 0) -> None:
+        """Run a kernel over [0, end) on the pool, without the GIL; for tests and benchmarks."""
+        prototype = ctypes.CFUNCTYPE(None, _address, _address, _address, _long, _long, _long)
+        run = prototype(self.code.address_of("launch"))
+        run(ctl.address, kernel, args, end, grain, threads)
+
+
+def _free(release: Callable[[int, int], None], process: Record, specialisation: Record) -> None:
+    """Give back what a specialisation nobody holds any more kept between calls."""
+    release(process.address, specialisation.address)

@@ -1,0 +1,156 @@
+"""The walker: executes a specialisation's rows.
+
+Invariants: it stops at the first failure or cancellation; rows from the commit point on run only if none
+happened. It holds the GIL or not, as `ctl.thread_state` says, and takes it only for host calls.
+Not here: making arenas and outputs (`entry`, `results`), running one kernel on many threads (`pool`).
+"""
+
+from __future__ import annotations
+
+from .cabi import PyObject
+from .cells import swap_cell
+from .control import Control, Failure, Process, fail, look_at_signals
+from .counting import drop
+from .language import (
+    Ptr,
+    Raw,
+    address,
+    at,
+    copy_bytes,
+    i64,
+    is_null,
+    load_acquire,
+    null,
+    pointer,
+    ref,
+    stack,
+    store_release,
+)
+from .layout import MAX_PARAMETERS, Row, RowKind, Specialisation
+from .pool import launch
+from .sizes import run_sizes
+
+_SERIAL_NS = 8_000  # a kernel this short is done before a second thread would have begun
+_CHUNKS_PER_THREAD = 4
+
+
+def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
+    """Run the rows up to the commit point, and beyond it if nothing failed."""
+    _walk_range(ctl, spec, slots, 0, spec.n_checked)
+    if load_acquire(ref(ctl.cancel)) == 0 and spec.n_checked < spec.n_rows:
+        _walk_range(ctl, spec, slots, spec.n_checked, spec.n_rows)
+
+
+def _walk_range(
+    ctl: Control, spec: Specialisation, slots: Ptr[i64], first: i64, stop: i64
+) -> None:
+    number = first
+    while number < stop:
+        row = at(spec.rows, number)
+        number += 1
+        if row.kind == RowKind.LAUNCH:
+            _launch(ctl, row, slots, slots + spec.scratch)
+        elif row.kind == RowKind.JUMP or row.kind == RowKind.JUMP_IF_ZERO:
+            if row.kind == RowKind.JUMP or slots[row.extent] == 0:
+                if row.target < number and ctl.poll(ctl) != 0:
+                    return
+                number = row.target
+        else:
+            _other(ctl, spec, row, slots)
+        if load_acquire(ref(ctl.cancel)) != 0:
+            return
+
+
+def _launch(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
+    for index in range(row.count):
+        scratch[index] = slots[row.words[index]]
+    ctl.places = row.errors
+    extent = slots[row.extent]
+    work = slots[row.work]
+    if work < _SERIAL_NS:
+        if extent > 0:
+            row.kernel(ctl, scratch, 0, extent)
+        return
+    threads = 1 + work // _SERIAL_NS
+    size = ctl.process.pool.size
+    if threads > size:
+        threads = size
+    grain = (extent + threads * _CHUNKS_PER_THREAD - 1) // (threads * _CHUNKS_PER_THREAD)
+    launch(ctl, row.kernel, scratch, extent, grain if grain > row.grain else row.grain, threads)
+
+
+def _other(ctl: Control, spec: Specialisation, row: Row, slots: Ptr[i64]) -> None:
+    kind = row.kind
+    if kind == RowKind.COPY:
+        copy_bytes(
+            pointer(Raw, slots[row.words[0]]),
+            pointer(Raw, slots[row.words[1]]),
+            slots[row.words[2]],
+        )
+    elif kind == RowKind.COMPUTE:
+        if not run_sizes(at(spec.sizes, row.first), row.count, slots):
+            fail(ctl, Failure.BAD_SIZE, row.first, 0, 0, 0)
+    elif kind == RowKind.HOST:
+        _call_host(ctl, row, slots)
+    elif kind == RowKind.SWAP:
+        slots[row.extent] = swap_cell(row.cell)
+    elif kind == RowKind.ALLOC:
+        _allocate(ctl, row, slots)
+    else:
+        ctl.process.free(pointer(Raw, slots[row.target]))
+        slots[row.target] = 0
+
+
+def _allocate(ctl: Control, row: Row, slots: Ptr[i64]) -> None:
+    """Memory whose size only the call itself can know."""
+    size = slots[row.extent]
+    if slots[row.target] != 0:
+        ctl.process.free(pointer(Raw, slots[row.target]))
+        slots[row.target] = 0
+    if size < 0:
+        fail(ctl, Failure.BAD_SIZE, row.first, size, 0, 0)
+        return
+    memory = ctl.process.aligned_alloc(64, (size + 64) // 64 * 64)
+    if is_null(memory):
+        fail(ctl, Failure.NO_MEMORY, row.first, size, 0, 0)
+        return
+    slots[row.target] = address(memory)
+
+
+def _call_host(ctl: Control, row: Row, slots: Ptr[i64]) -> None:
+    """Call a Python object with the words as ints; its exception ends the call."""
+    process = ctl.process
+    released = not is_null(ctl.thread_state)
+    if released:
+        process.PyEval_RestoreThread(ctl.thread_state)
+        ctl.thread_state = null(Raw)
+    if look_at_signals(ctl) == 0 and not _call_with_words(process, row, slots):
+        ctl.interrupted = 1
+        store_release(ref(ctl.cancel), 1)
+    if released:
+        ctl.thread_state = process.PyEval_SaveThread()
+
+
+def _call_with_words(process: Process, row: Row, slots: Ptr[i64]) -> bool:
+    args = stack(PyObject, MAX_PARAMETERS)
+    made: i64 = 0
+    while made < row.count:
+        args[made] = process.PyLong_FromLongLong(slots[row.words[made]])
+        if is_null(args[made]):
+            break
+        made += 1
+    result = null(PyObject)
+    if made == row.count:
+        result = process.PyObject_Vectorcall(row.callable, args, made, null(PyObject))
+    for index in range(made):
+        drop(process, args[index])
+    if is_null(result):
+        return False
+    drop(process, result)
+    return True
+
+
+def free_allocated(process: Process, spec: Specialisation, slots: Ptr[i64]) -> None:
+    """Free what ALLOC rows made and no row freed."""
+    for index in range(spec.n_allocated):
+        process.free(pointer(Raw, slots[spec.allocated[index]]))

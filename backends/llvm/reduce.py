@@ -1,0 +1,279 @@
+"""Reductions as code, in the one order that monoids.py defines, or freely where none is asked.
+
+Strict: a block of 4,096 elements goes to 64 lanes. A reduction in vectors of W elements keeps
+64 / W accumulators; one inside a vector loop (column sums) keeps 64 accumulators of its lanes in
+memory and streams rows. Blocks meet in a binary counter.
+Free: integers, index-carrying monoids and contractions, whose value no order changes or whose
+order is not promised: a few accumulators, no blocks.
+
+Invariants: lanes without elements hold the neutral state, which is exact.
+Not here: scans (scan.py), matrix products worth a tile (gemm.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ...compiler.kernel.kernel import Let, Reduce, walk
+from ...compiler.kernel.monoids import BLOCK, LANES, fold
+from .counter import Counter
+from .folding import Folding, Slots, State, flat, unflat
+from .frame import Frame, Lanes, constant
+from .indices import scalar_size
+from .invariants import split_invariant
+from .loops import counted, mask_below, work_of
+from .types import intrinsic
+
+_UNROLLED = 16  # elements of a reduction that is written out
+_HEAVY = 24  # statements of a body that is not copied for each accumulator
+_FREE_ACCUMULATORS = 4
+
+
+def emit_reduce(frame: Frame, s: Reduce) -> None:
+    """Fold a body's yields over an axis."""
+    vector = s.vector if s.vector > 1 and frame.lanes.width == 1 else 1
+    width = vector if vector > 1 else frame.lanes.width
+    reduction = _Reduction(frame, s, vector, width)
+    if isinstance(s.extent, int) and 0 < s.extent <= _UNROLLED and vector == 1:
+        state = reduction.unrolled(s.extent)
+    elif s.tree:
+        state = reduction.over_blocks_only()
+    elif s.loose or _is_free(reduction.folding):
+        state = reduction.free()
+    else:
+        state = reduction.strict()
+    frame.values.update(zip(s.names, state))
+
+
+def _is_free(folding: Folding) -> bool:
+    """Whether any order gives the same value."""
+    if folding.monoid.indexed:
+        return True
+    return all(d.kind in "biu" for d in folding.dtypes)
+
+
+class _Reduction:
+    def __init__(self, frame: Frame, s: Reduce, vector: int, width: int) -> None:
+        self.frame = frame
+        self.s = s
+        self.vector = vector
+        self.width = width
+        self.folding = Folding(frame, s.monoid, s.dtypes, width)
+        self.scalars = Folding(frame, s.monoid, s.dtypes, 1 if vector > 1 else width)
+        self.moved, self.kept = split_invariant(s.body, s.axis)
+        self.light = sum(isinstance(x, Let) for x in walk(s.body)) <= _HEAVY
+        self.work = work_of(frame, self.kept)
+        self.light = self.light and self.work is None
+
+    def element(self, mask: ir.Value | None) -> State:
+        """The body at the current index."""
+        frame = self.frame
+        if self.vector == 1:
+            frame.emit(self.kept)
+        else:
+            with frame.vectorised(Lanes(self.s.axis, self.vector, mask)):
+                frame.emit(self.kept)
+        return self.folding.element((frame.values[y] for y in self.s.yields), self.width)
+
+    def unrolled(self, extent: int) -> State:
+        """A few elements, written out."""
+        self.frame.emit(self.moved)
+        elements = []
+        for index in range(extent):
+            with self.frame.iteration(self.s.axis, constant(index)):
+                elements.append(self.element(None))
+        result: State = fold(self.folding.combine, elements)
+        return result
+
+    def over_blocks_only(self) -> State:
+        """Elements that are blocks' results."""
+        frame = self.frame
+        counter = Counter(frame, self.folding)
+        counter.reset()
+
+        def step(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+            counter.push(self.element(None))
+            return ()
+
+        counted(
+            frame, self.s.axis, constant(0), scalar_size(frame, self.s.extent), 1, step,
+            prepare=lambda: frame.emit(self.moved), work=self.work,
+        )  # fmt: skip
+        return counter.result()
+
+    def free(self) -> State:
+        """A few accumulators, then the rest one vector at a time."""
+        frame, folding = self.frame, self.folding
+        count = _FREE_ACCUMULATORS if self.light else 1
+        stride = self.vector * count
+        end = scalar_size(frame, self.s.extent)
+        neutral = folding.neutral()
+        prepare = lambda: frame.emit(self.moved)
+        middle = frame.builder.and_(end, constant(-stride))
+
+        def whole(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
+            states = self._split(carried, count, neutral)
+            for copy in range(count):
+                with frame.iteration(self.s.axis, index, copy * self.vector):
+                    states[copy] = folding.combine(states[copy], self.element(None))
+            return [value for state in states for value in flat(state)]
+
+        def rest(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
+            state = unflat(carried, neutral)
+            mask = self._mask(index, end)
+            return flat(folding.select(mask, folding.combine(state, self.element(mask)), state))
+
+        carried = counted(
+            frame, self.s.axis, constant(0), middle, stride, whole, flat(neutral) * count,
+            prepare, self.work,
+        )  # fmt: skip
+        states = self._split(carried, count, neutral)
+        first = counted(
+            frame, self.s.axis, middle, end, self.vector, rest, flat(states[0]), prepare,
+            self.work,
+        )  # fmt: skip
+        states[0] = unflat(first, neutral)
+        total = folding.tree(states) if self.vector > 1 else _chain(folding, states)
+        return self._or_empty(end, total)
+
+    def strict(self) -> State:
+        """Blocks in their order; one block needs no counter."""
+        frame, extent = self.frame, self.s.extent
+        if isinstance(extent, int) and 0 < extent <= BLOCK:
+            frame.emit(self.moved)
+            return self._block(constant(0), constant(extent), extent % LANES == 0)
+        counter = Counter(frame, self.scalars)
+        counter.reset()
+        total = scalar_size(frame, extent)
+        whole = isinstance(extent, int) and extent % LANES == 0
+
+        def block(begin: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+            end = frame.builder.add(begin, constant(BLOCK))
+            end = intrinsic(frame.builder, "llvm.smin", end.type, [end, total], end.type)
+            counter.push(self._block(begin, end, whole))
+            return ()
+
+        counted(
+            frame, "(block)", constant(0), total, BLOCK, block,
+            prepare=lambda: frame.emit(self.moved), work=BLOCK,
+        )  # fmt: skip
+        return counter.result()
+
+    def _block(self, begin: ir.Value, end: ir.Value, whole: bool) -> State:
+        if self.vector == 1:
+            return self._block_by_rows(begin, end)
+        count = LANES // self.vector
+        slots = Slots(self.frame, self.folding.dtypes, self.width, count)
+        if self.light:
+            return self._block_in_registers(begin, end, count, slots, whole)
+        for k in range(count):
+            slots.store(k, self.folding.neutral())
+        self._masked_steps(begin, end, count, slots)
+        return self.folding.tree([slots.load(k) for k in range(count)])
+
+    def _block_in_registers(
+        self, begin: ir.Value, end: ir.Value, count: int, slots: Slots, whole: bool
+    ) -> State:
+        """Whole groups of 64 elements in registers, the rest through memory."""
+        frame, folding = self.frame, self.folding
+        neutral = folding.neutral()
+
+        def group(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
+            states = self._split(carried, count, neutral)
+            for k in range(count):
+                with frame.iteration(self.s.axis, index, k * self.vector):
+                    states[k] = folding.combine(states[k], self.element(None))
+            return [value for state in states for value in flat(state)]
+
+        middle = frame.builder.and_(end, constant(-LANES))
+        carried = counted(
+            frame, self.s.axis, begin, middle, LANES, group, flat(neutral) * count, work=self.work
+        )
+        states = self._split(carried, count, neutral)
+        if whole:
+            return folding.tree(states)
+        for k in range(count):
+            slots.store(k, states[k])
+        self._masked_steps(middle, end, count, slots)
+        return folding.tree([slots.load(k) for k in range(count)])
+
+    def _masked_steps(
+        self, begin: ir.Value, end: ir.Value, count: int, slots: Slots
+    ) -> None:
+        """One vector at a time into the accumulator of its lanes, the last one masked."""
+        frame, folding = self.frame, self.folding
+
+        def step(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+            mask = self._mask(index, end)
+            shift = constant(self.vector.bit_length() - 1)
+            slot = frame.builder.and_(frame.builder.lshr(index, shift), constant(count - 1))
+            new = self.element(mask)
+            old = slots.load(slot)
+            slots.store(slot, folding.select(mask, folding.combine(old, new), old))
+            return ()
+
+        counted(frame, self.s.axis, begin, end, self.vector, step, work=self.work)
+
+    def _block_by_rows(self, begin: ir.Value, end: ir.Value) -> State:
+        """64 accumulators in memory, row r to accumulator r % 64."""
+        frame, folding = self.frame, self.folding
+        builder = frame.builder
+        slots = Slots(frame, folding.dtypes, self.width, LANES)
+        length = builder.sub(end, begin)
+        used = intrinsic(
+            builder, "llvm.smin", length.type, [length, constant(LANES)], length.type
+        )
+        neutral = folding.neutral()
+        counted(
+            frame, "(lane)", constant(0), used, 1,
+            lambda lane, _: slots.store(lane, neutral) or (),
+        )  # fmt: skip
+
+        def row(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+            new = self.element(None)
+            slot = builder.and_(index, constant(LANES - 1))
+            slots.store(slot, folding.combine(slots.load(slot), new))
+            return ()
+
+        counted(frame, self.s.axis, begin, end, 1, row, work=self.work)
+        half = LANES // 2
+        while half:
+            above = builder.sub(used, constant(half))
+            pairs = intrinsic(
+                builder, "llvm.smin", above.type, [above, constant(half)], above.type
+            )
+
+            def pair(lane: ir.Value, _: list[ir.Value], half: int = half) -> Sequence[ir.Value]:
+                other = slots.load(builder.add(lane, constant(half)))
+                slots.store(lane, folding.combine(slots.load(lane), other))
+                return ()
+
+            counted(frame, "(pair)", constant(0), pairs, 1, pair)
+            used = intrinsic(builder, "llvm.smin", used.type, [used, constant(half)], used.type)
+            half //= 2
+        return slots.load(0)
+
+    def _mask(self, index: ir.Value, end: ir.Value) -> ir.Value | None:
+        if self.vector == 1:
+            return None
+        return mask_below(self.frame, index, end, self.vector)
+
+    def _split(self, values: Sequence[ir.Value], count: int, like: State) -> list[State]:
+        size = len(values) // count
+        return [unflat(values[k * size : (k + 1) * size], like) for k in range(count)]
+
+    def _or_empty(self, end: ir.Value, state: State) -> State:
+        if self.folding.monoid.empty is None:
+            return state
+        builder = self.frame.builder
+        none = builder.icmp_signed("==", end, constant(0))
+        return self.scalars.select(none, self.scalars.empty(), state)
+
+
+def _chain(folding: Folding, states: list[State]) -> State:
+    total = states[0]
+    for state in states[1:]:
+        total = folding.combine(total, state)
+    return total

@@ -1,0 +1,1 @@
+"""The reference back end: NumPy and the kernel interpreter; what the others must agree with."""

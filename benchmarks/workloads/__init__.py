@@ -1,0 +1,12 @@
+"""All workloads, by name."""
+
+from __future__ import annotations
+
+from ..workload import collect
+from .calls import CALLS
+from .elementwise import ELEMENTWISE
+from .networks import NETWORKS
+from .pairs import PAIRS
+from .rows import ROWS
+
+ALL = collect(ELEMENTWISE, ROWS, NETWORKS, PAIRS, CALLS)

@@ -1,0 +1,5 @@
+"""The compiler: pure functions from graph to plan.
+
+Invariants: imports only the standard library, NumPy and ml_dtypes; no files, clocks, threads,
+devices, sockets or environment variables.
+"""

@@ -1,0 +1,282 @@
+"""A graph becomes steps over cells, and scheduled steps become the plan.
+
+Invariants: a tensor value lies in one cell, a reshape in its operand's; a variable read lies in
+the variable's cell, so nothing is copied that need not be.
+Not here: fusion, lowering, the order and the sharing of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .dims import Dim, Size, product
+from .errors import error
+from .ir.graph import Graph, Node, Value
+from .kernel.lowering_values import Unlowered
+from .kernel.movement import is_view
+from .kernel.region import Region, region_of
+from .kernel.schedule import Target
+from .kernels import Kernels, Ready
+from .ops.definition import Structure
+from .passes.schedule import FIXED, OUTPUT, STRIDED, TARGET, TEMPORARY, Cell, Step, schedule
+from .plan import ErrorPlace, ExecutionPlan, Origin, Result
+from .rows import PlanWriter
+from .types import DType, TensorType, TokenType
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a cell is: its element type, shape, origin, position among its origin, a name."""
+
+    dtype: DType
+    shape: tuple[Size, ...]
+    origin: Origin
+    index: int = 0
+    name: str = ""
+    strided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchJob:
+    """Run a kernel; `places` are its parameters' cells by way of the step's reads and writes."""
+
+    ready: Ready
+    node: Node | None
+    places: tuple[ErrorPlace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyJob:
+    """Copy the bytes of the one read to the one write."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostJob:
+    """Call back with the arrays read."""
+
+    node: Node
+
+
+class Assembly:
+    """The steps of one graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        params: Sequence[tuple[Origin, int]],
+        strided: frozenset[int],
+        writes: Mapping[int, int],
+    ) -> None:
+        self.graph = graph
+        self.kernels = Kernels(target)
+        self.steps: list[Step] = []
+        self.constants: list[Any] = []
+        self.writes = writes
+        self.cells: dict[Value, Cell] = {}
+        self.params: list[Cell] = []
+        self.variables: dict[str, Cell] = {}
+        self.current: dict[str, Cell] = {}
+        self._bytes: dict[TensorType, Size] = {}
+        for at, (value, (origin, index)) in enumerate(zip(graph.params, params)):
+            kind = TARGET if at in writes else FIXED
+            if kind == TARGET and at in strided:
+                kind = STRIDED
+            cell = self.cell(value.tensor, kind, origin, index, value.name, at in strided)
+            self.params.append(cell)
+            self.cells[value] = cell
+        for at, variable in enumerate(graph.variables.values()):
+            cell = self.cell(variable.type, TARGET, Origin.VARIABLE, at, variable.name)
+            self.variables[variable.name] = self.current[variable.name] = cell
+        for node in graph.nodes:
+            self.node(node)
+
+    def cell(
+        self,
+        type: TensorType,
+        kind: str,
+        origin: Origin,
+        index: int = 0,
+        name: str = "",
+        strided: bool = False,
+    ) -> Cell:
+        """A new cell for a value of `type`."""
+        size = self._bytes.get(type)
+        if size is None:
+            size = self._bytes[type] = product(type.shape) * type.dtype.itemsize
+        return Cell(kind, size, Note(type.dtype, type.shape, origin, index, name, strided))
+
+    # -- nodes
+
+    def node(self, node: Node) -> None:
+        """Append what a node needs."""
+        structure = node.op.structure
+        if structure is Structure.STATE:
+            assert node.variable is not None
+            if node.operands:
+                self.current[node.variable] = self.contiguous(node.operands[0])
+            else:
+                self.cells[node.result] = self.current[node.variable]
+        elif structure is Structure.EFFECT and not node.op.facts.can_fail:
+            self.host(node)
+        elif is_view(node):
+            self.cells[node.result] = self.contiguous(node.operands[0])
+        elif structure is Structure.CREATION and "value" in node.attrs:
+            self.constant(node)
+        elif structure in (Structure.TRANSFER, Structure.LIBRARY):
+            raise error("TM401", f"{node.op.name} has no row in a plan", place=node.location)
+        else:
+            self.launch(node)
+
+    def constant(self, node: Node) -> None:
+        """A constant is bytes kept in the plan."""
+        value = node.result
+        index = len(self.constants)
+        self.constants.append(node.attrs["value"])
+        self.cells[value] = self.cell(value.tensor, FIXED, Origin.CONSTANT, index, value.name)
+
+    def host(self, node: Node) -> None:
+        """A call back, with arrays of exactly the operands' shapes."""
+        reads = [self.shaped(self.contiguous(v), v.tensor) for v in node.operands]
+        self.steps.append(Step(HostJob(node), reads, (), fails=True))
+
+    def launch(self, node: Node) -> None:
+        """The kernel of a fused region, or of a node alone."""
+        operands = node.operands if node.regions else tuple(dict.fromkeys(node.operands))
+        sources = [self.cells[v] for v in operands]
+        strided = frozenset(at for at, cell in enumerate(sources) if cell.note.strided)
+        try:
+            ready = self.kernels.ready(region := region_of(node, strided))
+        except Unlowered as problem:
+            raise error("TM401", str(problem), place=node.location) from None
+        results = [r for r in node.results if not isinstance(r.type, TokenType)]
+        writes = [
+            self.cell(r.tensor, TEMPORARY, Origin.TEMPORARY, 0, r.name) for r in results
+        ]
+        self.cells.update(zip(results, writes))
+        lowered = ready.lowered
+        places = tuple([_place(region.nodes[at]) for at in lowered.failing])
+        self.steps.append(
+            Step(
+                LaunchJob(ready, node, places),
+                [sources[at] for at in lowered.inputs],
+                writes,
+                lowered.safe,
+                [None if base is None else sources[base] for base in lowered.bases],
+                bool(places),
+            )
+        )
+
+    def contiguous(self, value: Value) -> Cell:
+        """The value's cell, copied first where it may be strided."""
+        cell = self.cells[value]
+        if not cell.note.strided:
+            return cell
+        made = self.cell(value.tensor, TEMPORARY, Origin.TEMPORARY, 0, value.name)
+        self.copy(cell, made)
+        return made
+
+    def shaped(self, cell: Cell, type: TensorType) -> Cell:
+        """A cell whose own shape is `type`'s."""
+        if cell.note.shape == type.shape:
+            return cell
+        made = self.cell(type, TEMPORARY, Origin.TEMPORARY, 0, cell.note.name)
+        self.copy(cell, made)
+        return made
+
+    def copy(self, source: Cell, target: Cell) -> None:
+        """Append a copy."""
+        self.steps.append(Step(self.copying(source, target), (source,), (target,)))
+
+    def copying(self, source: Cell, target: Cell) -> LaunchJob | CopyJob:
+        """How to copy: bytes, or a kernel where strides matter."""
+        mine, theirs = source.note, target.note
+        if not mine.strided and not theirs.strided:
+            return CopyJob()
+        value = Value("x", TensorType(mine.dtype, theirs.shape))
+        strided = frozenset([0]) if mine.strided else frozenset()
+        region = Region((value,), (), (value,), strided, theirs.strided)
+        return LaunchJob(self.kernels.ready(region), None)
+
+    # -- results
+
+    def plan(self, returns: Sequence[int] | None) -> ExecutionPlan:
+        """The plan that returns the results at these positions."""
+        tensors = [
+            at for at, v in enumerate(self.graph.results) if isinstance(v.type, TensorType)
+        ]
+        if returns is None:
+            written = set(self.writes.values())
+            returns = [at for at in tensors if at not in written]
+        returned = self.outputs(returns)
+        writer = PlanWriter(self, schedule(self.steps, self.finals()))
+        return writer.plan(returned)
+
+    def outputs(self, returns: Sequence[int]) -> list[tuple[Cell, bool]]:
+        """The cell of each returned value, and whether it is of rank 0."""
+        found: list[tuple[Cell, bool]] = []
+        claimed: dict[int, Cell] = {}
+        for at in returns:
+            if at < 0:
+                found.append((self.params[-1 - at], False))
+                continue
+            value = self.graph.results[at]
+            if at not in claimed:
+                claimed[at] = self.output(value, len(claimed))
+            found.append((claimed[at], not value.tensor.shape))
+        return found
+
+    def output(self, value: Value, index: int) -> Cell:
+        """An output that holds the value; the caller's own array where the value is that."""
+        cell = self.cells[value]
+        note = cell.note
+        if value.node is None and cell.kind == FIXED:
+            return cell
+        type = value.tensor
+        if cell.kind == TEMPORARY:
+            cell.kind = OUTPUT
+            cell.note = Note(type.dtype, type.shape, Origin.OUTPUT, index, value.name)
+            return cell
+        made = self.cell(type, OUTPUT, Origin.OUTPUT, index, note.name)
+        self.copy(cell, made)
+        return made
+
+    def finals(self) -> list[tuple[Cell, Cell]]:
+        """What variables and written arguments hold in the end."""
+        found = [(self.variables[name], cell) for name, cell in self.current.items()]
+        for at, position in self.writes.items():
+            value = self.graph.results[position]
+            found.append((self.params[at], self.cells[value]))
+        changed = {target for target, content in found if content is not target}
+        finals: list[tuple[Cell, Cell]] = []
+        for target, content in found:
+            if content is target:
+                continue
+            if content in changed:  # two targets exchange contents
+                kept = self.cell(
+                    TensorType(content.note.dtype, content.note.shape),
+                    TEMPORARY, Origin.TEMPORARY,
+                )  # fmt: skip
+                self.copy(content, kept)
+                content = kept
+            finals.append((target, content))
+        return finals
+
+    def symbols(self) -> dict[str, tuple[int, int]]:
+        """For each dim symbol a parameter and an axis whose size is the bare symbol."""
+        found: dict[str, tuple[int, int]] = {}
+        for at, value in enumerate(self.graph.params):
+            for axis, size in enumerate(value.tensor.shape):
+                if isinstance(size, Dim) and size.name is not None:
+                    found.setdefault(size.name, (at, axis))
+        return found
+
+
+def _place(node: Node) -> ErrorPlace:
+    code = node.attrs.get("code", "TM230")
+    return ErrorPlace(node.op.name, code, node.location)
+
+
+__all__ = ["Assembly", "CopyJob", "HostJob", "LaunchJob", "Note", "Result", "STRIDED"]

@@ -1,0 +1,76 @@
+"""Walks over graphs: who uses what, what is needed, all nodes inside out.
+
+Invariants: iterative, each node visited a bounded number of times, order is the graph's own.
+Not here: changing graphs (rewriter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..types import TokenType
+from .graph import Graph, Node, Value
+
+
+def users(graph: Graph) -> dict[Value, list[Node]]:
+    """The nodes that take each value as operand or wait for it, in order; unused values too."""
+    found: dict[Value, list[Node]] = {value: [] for value in graph.values()}
+    for node in graph.nodes:
+        for value in dict.fromkeys(node.inputs()):
+            found.setdefault(value, []).append(node)
+    return found
+
+
+def all_nodes(graph: Graph) -> Iterator[Node]:
+    """Every node, those of regions after the node that holds them."""
+    stack = [iter(graph.nodes)]
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+            continue
+        yield node
+        stack.extend(iter(region.nodes) for region in reversed(node.regions))
+
+
+def needed(graph: Graph, roots: Iterable[Value] | None = None) -> set[Node]:
+    """The nodes that `roots` (else the results) need, effects they must follow included.
+
+    A write waits for earlier reads and writes of its variable only for the order; that alone
+    does not make those needed.
+    """
+    found: set[Node] = set()
+    pending = [v.node for v in (graph.results if roots is None else roots) if v.node is not None]
+    while pending:
+        node = pending.pop()
+        if node in found:
+            continue
+        found.add(node)
+        pending.extend([v.node for v in node.operands if v.node is not None])
+        pending.extend([v.node for v in node.after if v.node and not only_order(node, v.node)])
+    return found
+
+
+def only_order(node: Node, earlier: Node) -> bool:
+    """True where `node`, a write, waits for `earlier` just because it comes before it."""
+    return (
+        node.variable is not None
+        and earlier.variable == node.variable
+        and isinstance(node.results[0].type, TokenType)
+    )
+
+
+def last_uses(graph: Graph) -> dict[Node, list[Value]]:
+    """For each node the values that nothing needs once it has run."""
+    kept = set(graph.results)
+    last: dict[Value, Node] = {}
+    for node in graph.nodes:
+        for value in node.results:
+            last[value] = node
+        for value in node.operands:
+            last[value] = node
+    found: dict[Node, list[Value]] = {}
+    for value, node in last.items():
+        if value not in kept:
+            found.setdefault(node, []).append(value)
+    return found

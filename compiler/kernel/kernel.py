@@ -1,0 +1,299 @@
+"""The Kernel IR: loop nests over named axes, for every target, before and after scheduling.
+
+A kernel says what is computed; a schedule rewrites it into the same language with the how
+written on it (vector widths, tiles, threads, memories). Both forms share the printer, the
+verifier and the interpreter, so each scheduling step can be checked by interpreting.
+
+Values are named once each (SSA) and carry a dtype. Buffers are named memory: parameters of the
+kernel or locals. An index is an affine `Size` over axis names and dims (floor division and
+modulo allowed), or a `Checked` value: out of range sets the error slot and touches nothing.
+
+What can fail (an access with a `Checked` index, a `Check`) is numbered from 0 in the order of the
+text (`failures`); a kernel reports that number and the plan knows the place of each.
+
+One buffer may be the memory of an ``in`` and of an ``out`` parameter when the plan works in
+place: it does so only where every element is loaded before it is stored (`schedule_memory`
+proves it on the unscheduled kernel), so code generation keeps that order for equal indices and
+claims no other freedom from aliasing.
+
+Invariants: data only, immutable; names are unique in a kernel, axes and dims share one
+namespace; a statement uses only names defined by an enclosing or earlier statement of an
+enclosing block.
+Not here: deciding what becomes a kernel (passes/fuse.py), writing one (lowering.py), changing
+one (schedule.py), machine code (backends).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..dims import Size
+from ..ir.graph import Location
+from ..types import I64, DType
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A buffer handed to the kernel.
+
+    shape: sizes over the kernel's dims. mode: ``in``, ``out`` or ``inout``.
+    strided: False when the caller proved C-contiguity; True when byte strides are passed.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[Size, ...]
+    mode: str
+    strided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An index that is a value: negative ones wrap once, out of [-extent, extent) is an error."""
+
+    value: str
+    extent: Size
+
+
+Index = Size | Checked
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """``name = op args``: an elementwise op of the op table, or a word of the scalar language.
+
+    result: which one, for an op with several results.
+    """
+
+    name: str
+    op: str
+    args: tuple[str, ...]
+    dtype: DType
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    location: Location | None = None
+    result: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal."""
+
+    name: str
+    value: Any
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class IndexValue:
+    """The value (i64) of an index expression, e.g. what iota and argmax need."""
+
+    name: str
+    index: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``name = load buffer[index] when mask else other``; lanes without `mask` touch nothing."""
+
+    name: str
+    buffer: str
+    index: tuple[Index, ...]
+    dtype: DType
+    mask: str | None = None
+    other: str | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``store buffer[index] = value``; the last writer in index order wins."""
+
+    buffer: str
+    index: tuple[Index, ...]
+    value: str
+    mask: str | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """``check condition``: where a lane's condition is false (and its mask holds), fail."""
+
+    condition: str
+    mask: str | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``update buffer[index] monoid= value``: partial results combine in a fixed order."""
+
+    buffer: str
+    index: tuple[Index, ...]
+    monoid: str
+    value: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Independent iterations. Schedule: vector lanes (0 none), unroll, spread over threads."""
+
+    axis: str
+    extent: Size
+    body: tuple[Statement, ...]
+    vector: int = 0
+    unroll: int = 1
+    threads: bool = False
+    bind: str | None = None  # CUDA: grid.x, block.x, ...
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Iterations in order."""
+
+    axis: str
+    extent: Size
+    body: tuple[Statement, ...]
+    unroll: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Carried registers over ``axis in extent``; ends early where `until` holds in all lanes."""
+
+    names: tuple[str, ...]  # results, and inside the body the carried values
+    init: tuple[str, ...]
+    axis: str
+    extent: Size | None  # None: only `until` ends it
+    body: tuple[Statement, ...]
+    yields: tuple[str, ...]
+    until: str | None = None  # a bool value of the body
+    dtypes: tuple[DType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """A condition uniform over lanes."""
+
+    condition: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """``names = reduce monoid axis in extent { body; yield yields }``.
+
+    The value is defined once for all targets (monoids.py); `vector` is only a schedule. A
+    monoid of one state given several yields folds each on its own, in one loop. The body runs
+    once for each index and may store.
+    loose: the order of a contraction: any association, products may be fused (fma).
+    tree: the elements are results of blocks already: only the tree over blocks is applied.
+    """
+
+    names: tuple[str, ...]
+    monoid: str
+    axis: str
+    extent: Size
+    body: tuple[Statement, ...]
+    yields: tuple[str, ...]
+    dtypes: tuple[DType, ...]
+    vector: int = 0
+    unroll: int = 1
+    location: Location | None = None
+    loose: bool = False
+    tree: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Prefixes of a monoid along an axis, folded in order from its first element; `then`
+    consumes each prefix (the element itself included), named by `names`."""
+
+    names: tuple[str, ...]
+    monoid: str
+    axis: str
+    extent: Size
+    body: tuple[Statement, ...]
+    yields: tuple[str, ...]
+    then: tuple[Statement, ...]
+    dtypes: tuple[DType, ...]
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A tile: ``registers``, ``stack``, ``shared`` or ``packed`` memory says the schedule."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Size, ...]
+    memory: str = "stack"
+
+
+Statement = (
+    Let | Constant | IndexValue | Load | Store | Check | Update
+    | Parallel | For | Loop | If | Reduce | Scan | Local
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: top-level nests are phases, each sees all of what earlier ones stored.
+
+    dims: symbols whose values are passed at launch, in this order.
+    """
+
+    name: str
+    params: tuple[Parameter, ...]
+    dims: tuple[str, ...]
+    body: tuple[Statement, ...]
+
+
+def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
+    """The blocks inside a statement, in order."""
+    if isinstance(statement, Scan):
+        return (statement.body, statement.then)
+    if isinstance(statement, Parallel | For | Loop | If | Reduce):
+        return (statement.body,)
+    return ()
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, an outer one before those inside it."""
+    stack = [iter(body)]
+    while stack:
+        for statement in stack[-1]:
+            yield statement
+            inner = bodies(statement)
+            if inner:
+                stack.extend(iter(block) for block in reversed(inner))
+                break
+        else:
+            stack.pop()
+
+
+def value_dtypes(body: tuple[Statement, ...]) -> dict[str, DType]:
+    """The dtype of every scalar defined in a body."""
+    found: dict[str, DType] = {}
+    for statement in walk(body):
+        if isinstance(statement, Let | Constant | Load):
+            found[statement.name] = statement.dtype
+        elif isinstance(statement, IndexValue):
+            found[statement.name] = I64
+        elif isinstance(statement, Reduce | Scan | Loop):
+            found.update(zip(statement.names, statement.dtypes))
+    return found
+
+
+def failures(kernel: Kernel) -> tuple[Location | None, ...]:
+    """The place of each thing in the kernel that can fail, in the order of its number."""
+    return tuple(s.location for s in walk(kernel.body) if _can_fail(s))
+
+
+def _can_fail(statement: Statement) -> bool:
+    if isinstance(statement, Load | Store | Update):
+        return any(isinstance(index, Checked) for index in statement.index)
+    return isinstance(statement, Check)

@@ -1,0 +1,343 @@
+"""Region to kernel: loops over the results, and in them what the results need.
+
+The results of the largest shape are the main nest; a smaller result that is computed on the way
+is stored where it is computed (row sums beside the rows); what is left gets a nest of its own.
+An update or scatter of a whole parameter writes only what changes, into memory that holds the
+parameter's content already.
+
+Invariants: any region lowers or raises `Unlowered`; names come from the region.
+Not here: what a value needs (lowering_values.py), schedules, memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..dims import Dim, Size
+from ..ir.graph import Node, Value
+from ..ops.definition import Structure
+from ..types import TensorType
+from .aliasing import safe_pairs
+from .blocks import Block, Writer
+from .collapse import collapse
+from .cost import kernel_work
+from .kernel import (
+    Check,
+    Checked,
+    For,
+    Kernel,
+    Load,
+    Parallel,
+    Parameter,
+    Scan,
+    Statement,
+    Store,
+    Update,
+    failures,
+    walk,
+)
+from .lowering_values import Key, Values
+from .monoids import combining, monoid_of
+from .movement import Indices, broadcast_index, update_position
+from .region import Lowered, Region
+from .symbols import kernel_dims
+
+Emit = Callable[[Indices, Block], None]
+AXES = "ijklabcdefgh"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """One thing to do at every index of `domain`."""
+
+    domain: tuple[Size, ...]
+    emit: Emit
+
+
+def lower(region: Region) -> Lowered:
+    """The kernel of a region. Raises Unlowered."""
+    return _Lowering(region).run()
+
+
+class _Lowering:
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        dims = {
+            symbol
+            for value in _all_values(region)
+            for size in _shape(value)
+            if isinstance(size, Dim)
+            for symbol in size.symbols()
+        }
+        self.writer = Writer(dims)
+        params = {v: self.writer.name(v.name) for v in region.params}
+        self.buffers = {v: params[v] for v in region.params}
+        self.outputs = [
+            self.writer.name(f"{r.name}_out" if r in params else f"out_{r.name}")
+            for r in region.results
+        ]
+        self.bases: list[int | None] = [None] * len(region.results)
+        self.waiting: dict[Value, list[int]] = {}
+        self.values = Values(self.writer, self.buffers, self._made)
+
+    def run(self) -> Lowered:
+        """Nest after nest until every result is stored."""
+        for at, result in enumerate(self.region.results):
+            if not self._in_place(result):
+                self.waiting.setdefault(result, []).append(at)
+        for domain, sinks in self._special():
+            self._nest(domain, sinks)
+        while self.waiting:
+            main = max(self.waiting, key=lambda r: _rank(_shape(r)))
+            domain = _shape(main)
+            mains = [r for r in self.waiting if _shape(r) == domain]
+            for r in mains:
+                self.waiting[r].append(-1)  # stored by its own sink, not on the way
+            self._nest(domain, [_Sink(domain, self._storing(r)) for r in mains])
+        return self._finish()
+
+    # -- sinks
+
+    def _in_place(self, result: Value) -> bool:
+        """True for a result that continues a parameter's content."""
+        node = result.node
+        if node is None:
+            return False
+        if node.op.structure is Structure.SCATTER or node.op.structure is Structure.SCAN:
+            return True
+        return is_update(node) and node.operands[0].node is None
+
+    def _special(self) -> list[tuple[tuple[Size, ...], list[_Sink]]]:
+        found: list[tuple[tuple[Size, ...], list[_Sink]]] = []
+        for at, result in enumerate(self.region.results):
+            if self._in_place(result):
+                assert result.node is not None
+                found.append(self._special_sink(at, result.node))
+        for node in self.region.nodes:
+            if node.op.structure is Structure.EFFECT:
+                domain = _shape(node.operands[0])
+                found.append((domain, [_Sink(domain, self._checking(node))]))
+        return found
+
+    def _special_sink(self, at: int, node: Node) -> tuple[tuple[Size, ...], list[_Sink]]:
+        result = node.results[0]
+        if node.op.structure is Structure.SCAN:
+            axis = node.attrs["axis"]
+            outer = tuple(n for a, n in enumerate(_shape(result)) if a != axis)
+            return outer, [_Sink(outer, self._scanning(at, node, axis))]
+        base = node.operands[0]
+        self.bases[at] = self.region.params.index(base)
+        if node.op.structure is Structure.SCATTER:
+            first = node.attrs["axes"][0]
+            outer = _shape(base)[:first]
+            return outer, [_Sink(outer, self._scattering(at, node))]
+        domain = _shape(node.operands[1])
+
+        def emit(index: Indices, block: Block) -> None:
+            name = self.values.at(node.operands[1], index)
+            block.out.append(Store(self.outputs[at], update_position(node, index), name))
+
+        return domain, [_Sink(domain, emit)]
+
+    def _storing(self, result: Value) -> Emit:
+        def emit(index: Indices, block: Block) -> None:
+            name = self.values.at(result, index)
+            for at in self.waiting.pop(result):
+                if at >= 0:
+                    block.out.append(Store(self.outputs[at], index, name))
+
+        return emit
+
+    def _checking(self, node: Node) -> Emit:
+        def emit(index: Indices, block: Block) -> None:
+            name = self.values.at(node.operands[0], index)
+            block.out.append(Check(name, None, node.location))
+
+        return emit
+
+    def _scanning(self, at: int, node: Node, axis: int) -> Emit:
+        def emit(index: Indices, block: Block) -> None:
+            w, source, result = self.writer, node.operands[0], node.results[0]
+            monoid = monoid_of(node.op.name)
+            inner = w.open("s", _shape(source)[axis], block)
+            whole = (*index[:axis], Dim.symbol(inner.axis), *index[axis:])
+            dtype = source.tensor.dtype
+            wide = monoid.accumulate(dtype)
+            name = self.values.at(source, whole)
+            if wide is not dtype:
+                name = w.let("wide", "convert", (name,), wide)
+            body = tuple(inner.out)
+            inner.out.clear()
+            prefix = w.name(result.name)
+            w.home[prefix] = inner
+            stored = prefix
+            if wide is not dtype:
+                stored = w.let(result.name, "convert", (prefix,), dtype)
+            inner.out.append(Store(self.outputs[at], whole, stored))
+            scan = Scan(
+                (prefix,), monoid.name, inner.axis, inner.extent, body, (name,),
+                tuple(inner.out), (wide,),
+            )  # fmt: skip
+            block.out.append(scan)
+
+        return emit
+
+    def _scattering(self, at: int, node: Node) -> Emit:
+        def emit(index: Indices, block: Block) -> None:
+            w, base, value = self.writer, node.operands[0], node.operands[1]
+            axes = node.attrs["axes"]
+            middle = value.tensor.rank - base.tensor.rank + len(axes)
+            shape = _shape(value)
+            blocks = [block]
+            place: list[Size] = list(index)
+            for a in range(len(index), len(shape)):
+                if shape[a] == 1:
+                    place.append(0)
+                    continue
+                blocks.append(w.open("s", shape[a], blocks[-1]))
+                place.append(Dim.symbol(blocks[-1].axis))
+            ordered = {b.axis for b in blocks[1:]} & {
+                str(p) for p in place[axes[0] : axes[0] + middle]
+            }
+            among = tuple(place[axes[0] : axes[0] + middle])
+            region = shape[axes[0] : axes[0] + middle]
+            checked = tuple(
+                Checked(self.values.at(v, broadcast_index(among, _shape(v), region)), extent)
+                for v, extent in zip(node.operands[2:], _shape(base)[axes[0] :])
+            )
+            name = self.values.at(value, tuple(place))
+            target = (*place[: axes[0]], *checked, *place[axes[0] + middle :])
+            blocks[-1].out.append(self._write(at, node, target, name))
+            for inner in reversed(blocks[1:]):
+                kind = For if inner.axis in ordered else Parallel
+                assert inner.parent is not None
+                inner.parent.out.append(kind(inner.axis, inner.extent, tuple(inner.out)))
+
+        return emit
+
+    def _write(
+        self, at: int, node: Node, target: tuple[Size | Checked, ...], name: str
+    ) -> Statement:
+        monoid = combining(node.op.name)
+        if monoid is None:
+            return Store(self.outputs[at], target, name, None, node.location)
+        return Update(self.outputs[at], target, monoid.name, name, node.location)
+
+    # -- nests
+
+    def _nest(self, domain: tuple[Size, ...], sinks: Sequence[_Sink]) -> None:
+        """One loop per axis of `domain`, `sinks` innermost."""
+        blocks = [self.writer.root]
+        index: list[Size] = []
+        for at, extent in enumerate(domain):
+            if extent == 1:
+                index.append(0)
+                continue
+            blocks.append(self.writer.open(AXES[at % len(AXES)], extent, blocks[-1]))
+            index.append(Dim.symbol(blocks[-1].axis))
+        for sink in sinks:
+            sink.emit(tuple(index), blocks[-1])
+        for block in reversed(blocks[1:]):
+            assert block.parent is not None
+            block.parent.out.append(Parallel(block.axis, block.extent, tuple(block.out)))
+
+    def _made(self, key: Key, name: str) -> None:
+        """Store a waiting result where all of it comes by, each element once."""
+        value, index, mask = key
+        waiting = self.waiting.get(value)
+        if waiting is None or mask is not None or waiting[-1] == -1:
+            return
+        axes: list[str] = []
+        for position, size in zip(index, _shape(value)):
+            if size == 1:
+                continue
+            axis = position.name if isinstance(position, Dim) else None
+            if axis is None or axis in axes:
+                return
+            axes.append(axis)
+        block = self.writer.block_of(index)
+        sizes = [size for size in _shape(value) if size != 1]
+        if set(block.axes()) != set(axes) or any(
+            self.writer.extent_of(axis) != size for axis, size in zip(axes, sizes)
+        ):
+            return
+        for at in self.waiting.pop(value):
+            block.out.append(Store(self.outputs[at], index, name))
+
+    # -- the kernel
+
+    def _finish(self) -> Lowered:
+        region = self.region
+        body = tuple(self.writer.root.out)
+        used = used_buffers(body)
+        inputs = [at for at, v in enumerate(region.params) if self.buffers[v] in used]
+        params = [
+            _parameter(self.buffers[region.params[at]], region.params[at], "in",
+                       at in region.strided)
+            for at in inputs
+        ]  # fmt: skip
+        params += [
+            _parameter(
+                name, result, "out" if base is None else "inout", region.strided_results
+            )
+            for name, result, base in zip(self.outputs, region.results, self.bases)
+        ]
+        kernel = collapse(Kernel(kernel_name(region), tuple(params), (), body))
+        kernel = Kernel(kernel.name, kernel.params, kernel_dims(kernel), kernel.body)
+        return Lowered(
+            kernel, tuple(inputs), tuple(range(len(region.results))), tuple(self.bases),
+            safe_pairs(kernel), _outer_extent(kernel), kernel_work(kernel),
+            self._failing(kernel),
+        )  # fmt: skip
+
+
+    def _failing(self, kernel: Kernel) -> tuple[int, ...]:
+        nodes = [at for at, node in enumerate(self.region.nodes) if node.op.facts.can_fail]
+        by_place = {id(self.region.nodes[at].location): at for at in reversed(nodes)}
+        return tuple(by_place[id(place)] for place in failures(kernel))
+
+
+def is_update(node: Node) -> bool:
+    """True for a movement that replaces part of its first operand."""
+    if node.op.structure is not Structure.MOVEMENT or len(node.operands) != 2:
+        return False
+    return "step" in node.attrs and "size" not in node.attrs
+
+
+def used_buffers(body: tuple[Statement, ...]) -> set[str]:
+    """Names of all buffers that are loaded or stored."""
+    return {s.buffer for s in walk(body) if isinstance(s, Load | Store | Update)}
+
+
+def kernel_name(region: Region) -> str:
+    """A name a person recognises: the ops that matter, in order, at most four."""
+    quiet = (Structure.MOVEMENT, Structure.CREATION)
+    loud = dict.fromkeys(n.op.name for n in region.nodes if n.op.structure not in quiet)
+    names = list(loud or dict.fromkeys(n.op.name for n in region.nodes)) or ["copy"]
+    return "_".join(names[:4] if len(names) <= 4 else [*names[:2], *names[-2:]])
+
+
+def _parameter(name: str, value: Value, mode: str, strided: bool = False) -> Parameter:
+    return Parameter(name, value.tensor.dtype, _shape(value), mode, strided)
+
+
+def _outer_extent(kernel: Kernel) -> Size:
+    nests = [s for s in kernel.body if isinstance(s, Parallel)]
+    return nests[0].extent if len(nests) == 1 else 1
+
+
+def _shape(value: Value) -> tuple[Size, ...]:
+    return value.type.shape if isinstance(value.type, TensorType) else ()
+
+
+def _rank(shape: tuple[Size, ...]) -> tuple[int, int]:
+    loops = [size for size in shape if size != 1]
+    known = 1
+    for size in loops:
+        known *= size if isinstance(size, int) else 1 << 20
+    return len(loops), known
+
+
+def _all_values(region: Region) -> list[Value]:
+    return [*region.params, *(r for node in region.nodes for r in node.results)]

@@ -1,0 +1,305 @@
+"""Values of a region at an index: what must be computed so that one element is known.
+
+`Values.at` answers with the name of a scalar of the kernel; asking twice gives the same name.
+Elementwise ops, movement, creation, gathers, reductions and contractions are rows here, by
+structure; movement goes through its own table.
+
+Invariants: iterative except for one level of recursion per nested reduction; a masked value is
+only computed from masked loads.
+Not here: loops over results, stores (lowering.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dims import Dim, Size
+from ..ir.graph import Node, Value
+from ..ops.definition import Structure
+from ..types import BOOL, I64, DType
+from .blocks import Block, Writer
+from .kernel import Checked, IndexValue, Let, Load, Reduce
+from .monoids import Monoid, monoid_of, state_dtypes, widened
+from .movement import Indices, Part, broadcast_index, movement_of
+
+Key = tuple[Value, Indices, str | None]
+INNER = "r"
+
+
+class Unlowered(Exception):
+    """A region that cannot be lowered; says which op and why."""
+
+
+class Values:
+    """The scalars of one kernel, by (value, index, mask)."""
+
+    def __init__(
+        self, writer: Writer, buffers: dict[Value, str], notify: Callable[[Key, str], None]
+    ) -> None:
+        self.writer = writer
+        self._buffers = buffers
+        self._memo: dict[Key, str] = {}
+        self._notify = notify
+
+    def at(self, value: Value, index: Indices, mask: str | None = None) -> str:
+        """The name of the element of `value` at `index`, valid where `mask` holds."""
+        memo = self._memo
+        wanted: Key = (value, index, mask)
+        stack: list[tuple[Key, list[Key] | None]] = [(wanted, None)]
+        while stack:
+            key, needs = stack.pop()
+            if key in memo:
+                continue
+            if needs is None:
+                needs = self._needs(key)
+                missing = [need for need in needs if need not in memo]
+                if missing:
+                    stack.append((key, needs))
+                    stack.extend((need, None) for need in reversed(missing))
+                    continue
+            name = self._make(key, [memo[need] for need in needs])
+            memo[key] = name
+            self._notify(key, name)
+        return memo[wanted]
+
+    # -- what an element needs
+
+    def _needs(self, key: Key) -> list[Key]:
+        value, index, mask = key
+        node = value.node
+        if node is None or value in self._buffers:
+            return []
+        structure = node.op.structure
+        if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
+            return [
+                (v, broadcast_index(index, v.tensor.shape, value.tensor.shape), mask)
+                for v in node.operands
+            ]
+        if structure is Structure.MOVEMENT:
+            return [
+                (node.operands[part.operand], part.index, self._part_mask(part, mask))
+                for part in movement_of(node).parts(node, index)
+            ]
+        if structure is Structure.GATHER:
+            at, shape = _gather_place(node, index)
+            return [
+                (v, broadcast_index(at, v.tensor.shape, shape), mask) for v in node.operands[1:]
+            ]
+        return []
+
+    def _part_mask(self, part: Part, mask: str | None) -> str | None:
+        """The condition under which a part's operand may be touched."""
+        for index, extent in part.bounds:
+            held = self._in_range(index, extent)
+            mask = held if mask is None else self.writer.let("in", "and", (mask, held), BOOL)
+        return mask
+
+    def _in_range(self, index: Size, extent: Size) -> str:
+        w = self.writer
+        at = w.index_value(index)
+        low = w.let("in", "le", (w.constant(0, I64), at), BOOL)
+        size = w.constant(extent, I64) if isinstance(extent, int) else w.index_value(extent)
+        return w.let("in", "and", (low, w.let("in", "lt", (at, size), BOOL)), BOOL)
+
+    # -- making it
+
+    def _make(self, key: Key, names: list[str]) -> str:
+        value, index, mask = key
+        node = value.node
+        if node is None or value in self._buffers:
+            return self._load(value, index, mask)
+        structure = node.op.structure
+        if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
+            return self._let(value, node, names)
+        if structure is Structure.MOVEMENT:
+            return self._moved(value, node, index, names)
+        if structure is Structure.CREATION:
+            return self._created(value, node, index)
+        if structure is Structure.GATHER:
+            return self._gathered(value, node, index, mask, names)
+        if mask is not None:
+            raise Unlowered(f"{node.op.name} under a mask")
+        if structure is Structure.REDUCTION:
+            return self._reduction(value, node, index)
+        if structure is Structure.CONTRACTION:
+            return self._contraction(value, node, index)
+        raise Unlowered(f"{node.op.name} cannot be part of a larger kernel")
+
+    def _load(self, value: Value, index: Indices, mask: str | None) -> str:
+        buffer, dtype = self._buffers[value], value.tensor.dtype
+        w = self.writer
+        other = None if mask is None else w.constant(_zero(dtype), dtype, "zero")
+        statement = Load(w.name(value.name), buffer, index, dtype, mask, other)
+        return w.put(w.block_of(index, () if mask is None else (mask,)), statement)
+
+    def _let(self, value: Value, node: Node, names: Sequence[str]) -> str:
+        w = self.writer
+        let = Let(
+            w.name(value.name), node.op.name, tuple(names), value.tensor.dtype,
+            node.attrs, node.location, value.index,
+        )  # fmt: skip
+        return w.put(w.block_of((), names), let)
+
+    def _moved(self, value: Value, node: Node, index: Indices, names: list[str]) -> str:
+        parts = movement_of(node).parts(node, index)
+        result = names[-1]
+        for part, name in zip(reversed(parts[:-1]), reversed(names[:-1])):
+            held = self._part_mask(part, None)
+            if held is None:
+                result = name
+            else:
+                args = (held, name, result)
+                result = self.writer.let(value.name, "select", args, value.tensor.dtype)
+        return result
+
+    def _created(self, value: Value, node: Node, index: Indices) -> str:
+        w = self.writer
+        if "value" in node.attrs:
+            array = node.attrs["value"]
+            if array.size != 1:
+                raise Unlowered("a constant array is a buffer of the plan")
+            return w.constant(array.reshape(())[()].item(), value.tensor.dtype, value.name)
+        return w.put(w.block_of(index), IndexValue(w.name(value.name), index[0]))
+
+    def _gathered(
+        self, value: Value, node: Node, index: Indices, mask: str | None, names: list[str]
+    ) -> str:
+        w, source = self.writer, node.operands[0]
+        axes = node.attrs["axes"]
+        shape = source.tensor.shape
+        rank = value.tensor.rank - (source.tensor.rank - len(axes))
+        checked = tuple(Checked(name, shape[axis]) for name, axis in zip(names, axes))
+        place = (*index[: axes[0]], *checked, *index[axes[0] + rank :])
+        dtype = source.tensor.dtype
+        other = None if mask is None else w.constant(_zero(dtype), dtype, "zero")
+        plain = (*index[: axes[0]], *index[axes[0] + rank :])
+        used = (*names, mask) if mask is not None else names
+        load = Load(
+            w.name(value.name), self._buffers[source], place, dtype, mask, other, node.location
+        )
+        return w.put(w.block_of(plain, used), load)
+
+    # -- reductions
+
+    def _reduction(self, value: Value, node: Node, index: Indices) -> str:
+        source = node.operands[0]
+        axes = node.attrs["axes"]
+        monoid = monoid_of(node.op.name)
+        whole = list(index)
+        for axis in sorted(axes):
+            whole.insert(axis, 0)
+        home = self.writer.block_of(index)
+
+        def element(at: Sequence[Size]) -> list[str]:
+            for axis, i in zip(axes, at):
+                whole[axis] = i
+            found = [self._lifted(self.at(source, tuple(whole)), source.tensor.dtype, monoid)]
+            if monoid.indexed:
+                found.append(self.writer.index_value(at[0]))
+            return found
+
+        extents = [source.tensor.shape[axis] for axis in axes]
+        dtypes = state_dtypes(monoid, source.tensor.dtype)
+        names = self._nest(value, node, monoid, home, extents, dtypes, element)
+        picked, dtype = (names[1], I64) if monoid.indexed else (names[0], dtypes[0])
+        return self._narrowed(picked, dtype, value)
+
+    def _contraction(self, value: Value, node: Node, index: Indices) -> str:
+        a, b = node.operands
+        axes = node.attrs["axes"]
+        dtype = widened(value.tensor.dtype)
+        home = self.writer.block_of(index)
+        places = contraction_places(node, index)
+
+        def element(at: Sequence[Size]) -> list[str]:
+            left, right = places(at)
+            x = self._converted(self.at(a, left), a.tensor.dtype, dtype)
+            y = self._converted(self.at(b, right), b.tensor.dtype, dtype)
+            w = self.writer
+            let = Let(w.name("product"), "mul", (x, y), dtype)
+            return [w.put(w.block_of((), (x, y)), let)]
+
+        extents = [a.tensor.shape[i] for i, _ in axes]
+        monoid = monoid_of("sum")
+        if not extents:
+            (name,) = element(())
+            return self._narrowed(name, dtype, value)
+        names = self._nest(value, node, monoid, home, extents, (dtype,), element, loose=True)
+        return self._narrowed(names[0], dtype, value)
+
+    def _nest(
+        self,
+        value: Value,
+        node: Node,
+        monoid: Monoid,
+        home: Block,
+        extents: Sequence[Size],
+        dtypes: tuple[DType, ...],
+        element: Callable[[Sequence[Size]], list[str]],
+        loose: bool = False,
+    ) -> tuple[str, ...]:
+        """Nested loops over `extents` that fold what `element` gives."""
+        w = self.writer
+        blocks: list[Block] = []
+        parent = home
+        for extent in extents:
+            parent = w.open(INNER, extent, parent)
+            blocks.append(parent)
+        names = element([Dim.symbol(block.axis) for block in blocks])
+        for block in reversed(blocks):
+            results = tuple(w.name(value.name) for _ in names)
+            reduce = Reduce(
+                results, monoid.name, block.axis, block.extent, tuple(block.out),
+                tuple(names), dtypes, location=node.location, loose=loose,
+            )  # fmt: skip
+            assert block.parent is not None
+            block.parent.out.append(reduce)
+            for name in results:
+                w.home[name] = block.parent
+            names = list(results)
+        return tuple(names)
+
+    def _lifted(self, name: str, dtype: DType, monoid: Monoid) -> str:
+        return self._converted(name, dtype, monoid.accumulate(dtype))
+
+    def _converted(self, name: str, have: DType, want: DType) -> str:
+        return name if have is want else self.writer.let("wide", "convert", (name,), want)
+
+    def _narrowed(self, name: str, have: DType, value: Value) -> str:
+        return self._converted(name, have, value.tensor.dtype)
+
+
+def contraction_places(
+    node: Node, index: Indices
+) -> Callable[[Sequence[Size]], tuple[Indices, Indices]]:
+    """The operand elements of a product, from the result index and the summed indices."""
+    batch, axes = node.attrs["batch"], node.attrs["axes"]
+    ranks = [operand.tensor.rank for operand in node.operands]
+
+    def places(at: Sequence[Size]) -> tuple[Indices, Indices]:
+        out: list[list[Size | None]] = [[None] * rank for rank in ranks]
+        for (i, j), position in zip(batch, index):
+            out[0][i] = out[1][j] = position
+        for (i, j), position in zip(axes, at):
+            out[0][i] = out[1][j] = position
+        rest = iter(index[len(batch) :])
+        filled = [tuple(next(rest) if p is None else p for p in side) for side in out]
+        return filled[0], filled[1]
+
+    return places
+
+
+def _gather_place(node: Node, index: Indices) -> tuple[Indices, tuple[Size, ...]]:
+    """The part of a gather's result index that indexes the index arrays, and its shape."""
+    first = node.attrs["axes"][0]
+    result = node.results[0].tensor
+    rank = result.rank - (node.operands[0].tensor.rank - len(node.attrs["axes"]))
+    return index[first : first + rank], result.shape[first : first + rank]
+
+
+def _zero(dtype: DType) -> Any:
+    if dtype.is_complex:
+        return 0j
+    return 0.0 if dtype.is_float else False if dtype is BOOL else 0
+

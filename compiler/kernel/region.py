@@ -1,0 +1,79 @@
+"""What one kernel is made from, and what lowering says about the kernel it made.
+
+Invariants: immutable. A region reads its parameters only; its results are tensors.
+Not here: which nodes make a region (passes/fuse.py), the lowering itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..dims import Size
+from ..ir.graph import Node, Value
+from ..types import TensorType
+from .kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Nodes that become one kernel. `params` stand for the operands, in order.
+
+    strided: positions of parameters that come with byte strides; strided_results: all results
+    go to memory with byte strides.
+    """
+
+    params: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[Value, ...]
+    strided: frozenset[int] = frozenset()
+    strided_results: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel and how its parameters stand for the region's operands and results.
+
+    inputs: the region's parameter behind each ``in`` parameter of the kernel.
+    outputs: the region's result behind each parameter that follows.
+    bases: per output, the region's parameter whose content the output's memory must hold
+    before the launch (an update in place), None for memory that is only written.
+    failing: the region's node behind each thing in the kernel that can fail.
+    safe: pairs (input, output), counted as above, that may be one memory.
+    extent: iterations of the outermost axis, `work` the estimate in picoseconds: sizes over
+    the kernel's dims.
+    """
+
+    kernel: Kernel
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    bases: tuple[int | None, ...]
+    safe: frozenset[tuple[int, int]]
+    extent: Size
+    work: Size
+    failing: tuple[int, ...] = ()
+
+
+def region_of(node: Node, strided: frozenset[int] = frozenset()) -> Region:
+    """The region of a `fused` node, or of a node that stands alone."""
+    if node.regions:
+        (inner,) = node.regions
+        results = tuple(r for r in inner.results if isinstance(r.type, TensorType))
+        return Region(inner.params, inner.nodes, results, strided)
+    params = tuple(Value(v.name, v.type) for v in dict.fromkeys(node.operands))
+    copy = _standalone(node, params)
+    results = tuple(r for r in copy.results if isinstance(r.type, TensorType))
+    return Region(params, (copy,), results, strided)
+
+
+def _standalone(node: Node, params: Sequence[Value]) -> Node:
+    by_name = dict(zip(dict.fromkeys(node.operands), params))
+    copy = Node(
+        node.op,
+        tuple(by_name[v] for v in node.operands),
+        node.attrs,
+        node.location,
+        node.device,
+    )
+    copy.results = tuple(Value(v.name, v.type, copy, v.index) for v in node.results)
+    return copy

@@ -1,0 +1,177 @@
+"""How a kernel runs on a target: pure functions Kernel -> Kernel, each with its legality test.
+
+Law: a schedule never changes what a kernel computes; interpreting before and after agrees bit
+for bit. It only writes marks (vector, unroll, threads) or moves loops.
+
+Invariants: a schedule that is not legal raises `IllegalSchedule`; decisions ask for hints and
+costs, never for facts they would need to be right.
+Not here: what is legal to compute where (lowering), machine code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..dims import Dim
+from .kernel import (
+    Checked,
+    Constant,
+    IndexValue,
+    Kernel,
+    Load,
+    Parallel,
+    Reduce,
+    Statement,
+    Store,
+    Update,
+    bodies,
+    value_dtypes,
+    walk,
+)
+from .symbols import map_body
+
+
+class IllegalSchedule(Exception):
+    """A step that would change what the kernel computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What schedules know of a machine. vector_bits: 0 for one without vectors."""
+
+    vector_bits: int = 256
+    threads: int = 1
+    features: frozenset[str] = frozenset()
+    name: str = "cpu"
+
+
+def find_axis(kernel: Kernel, axis: str) -> Parallel | Reduce:
+    """The loop over `axis`. Raises IllegalSchedule."""
+    for statement in walk(kernel.body):
+        if isinstance(statement, Parallel | Reduce) and statement.axis == axis:
+            return statement
+    raise IllegalSchedule(f"no parallel or reduce axis {axis}")
+
+
+def vectorize(kernel: Kernel, axis: str, lanes: int) -> Kernel:
+    """Run `lanes` iterations of an axis at once.
+
+    Legal for a parallel axis with no other vector axis in or around it and no ordered loop that
+    stores in it; for a reduce axis that is not inside a vector axis.
+    """
+    loop = find_axis(kernel, axis)
+    if any(getattr(s, "vector", 0) for s in walk(loop.body)):
+        raise IllegalSchedule(f"{axis} has a vector axis inside")
+    if any(getattr(s, "vector", 0) for s in _around(kernel, axis)):
+        raise IllegalSchedule(f"{axis} is inside a vector axis")
+    return _mark(kernel, axis, vector=lanes)
+
+
+def unroll(kernel: Kernel, axis: str, times: int) -> Kernel:
+    """Do `times` (vector) iterations of an axis in one pass of its loop."""
+    find_axis(kernel, axis)
+    return _mark(kernel, axis, unroll=times)
+
+
+def parallelize(kernel: Kernel, axis: str) -> Kernel:
+    """Spread an axis over threads: it must be the kernel's only outermost loop."""
+    loops = [s for s in kernel.body if bodies(s)]
+    if len(loops) != 1 or not isinstance(loops[0], Parallel) or loops[0].axis != axis:
+        raise IllegalSchedule(f"{axis} is not the only outermost parallel axis")
+    if any(isinstance(s, Store | Update) for s in kernel.body):
+        raise IllegalSchedule(f"stores beside {axis} would run once per chunk")
+    return _mark(kernel, axis, threads=True)
+
+
+def _mark(kernel: Kernel, axis: str, **marks: object) -> Kernel:
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, Parallel | Reduce) and statement.axis == axis:
+            return replace(statement, **marks)  # type: ignore[arg-type]
+        return statement
+
+    return replace(kernel, body=map_body(kernel.body, change))
+
+
+def _around(kernel: Kernel, axis: str) -> list[Statement]:
+    """The loops around an axis, the outermost first."""
+    stack: list[tuple[tuple[Statement, ...], list[Statement]]] = [(kernel.body, [])]
+    while stack:
+        body, outer = stack.pop()
+        for statement in body:
+            if getattr(statement, "axis", None) == axis:
+                return outer
+            for inner in bodies(statement):
+                stack.append((inner, [*outer, statement]))
+    return []
+
+
+# -- the default
+
+
+def default_schedule(kernel: Kernel, target: Target) -> Kernel:
+    """Threads over the only outermost parallel axis; vectors where memory is contiguous."""
+    loops = [s for s in kernel.body if bodies(s)]
+    if len(loops) == 1 and isinstance(loops[0], Parallel):
+        if not any(isinstance(s, Store | Update) for s in kernel.body):
+            kernel = parallelize(kernel, loops[0].axis)
+    lanes = vector_lanes(kernel, target)
+    if lanes > 1:
+        for axis, width, times in _vector_axes(kernel.body, lanes):
+            kernel = vectorize(kernel, axis, width)
+            if times > 1:
+                kernel = unroll(kernel, axis, times)
+    return kernel
+
+
+def vector_lanes(kernel: Kernel, target: Target) -> int:
+    """Lanes of a vector of the widest type that the kernel's values have (bools aside)."""
+    dtypes = value_dtypes(kernel.body)
+    indices = {s.name for s in walk(kernel.body) if isinstance(s, IndexValue | Constant)}
+    bits = [d.bits for name, d in dtypes.items() if name not in indices and d.bits > 1]
+    bits = [b // 2 if b == 128 else b for b in bits]
+    widest = max(bits, default=64)
+    return target.vector_bits // widest if target.vector_bits else 1
+
+
+Choice = tuple[str, int, int]
+
+
+def _vector_axes(body: tuple[Statement, ...], lanes: int) -> list[Choice]:
+    """The axes to vectorise: in each nest the innermost that most accesses run along."""
+    found: list[Choice] = []
+    for statement in body:
+        if isinstance(statement, Parallel | Reduce):
+            found.extend(_in_nest(statement, lanes))
+        elif bodies(statement):
+            for inner in bodies(statement):
+                found.extend(_vector_axes(inner, lanes))
+    return found
+
+
+def _in_nest(loop: Parallel | Reduce, lanes: int) -> list[Choice]:
+    inner = [s for s in loop.body if bodies(s)]
+    small = isinstance(loop.extent, int) and loop.extent < max(2, lanes // 2)
+    if isinstance(loop, Reduce):
+        return [] if inner or small or not _runs_along(loop) else [(loop.axis, lanes, 1)]
+    if not inner:
+        return [] if small else [(loop.axis, lanes, 1)]
+    below = _vector_axes(loop.body, lanes)
+    if below or small:
+        return below
+    if all(isinstance(s, Parallel | Reduce) for s in inner):
+        columns = any(isinstance(s, Reduce) for s in inner)
+        return [(loop.axis, lanes, 4 if columns else 1)]
+    return []
+
+
+def _runs_along(loop: Parallel | Reduce) -> bool:
+    """True where no access steps over memory in big strides along the loop's axis."""
+    for statement in walk(loop.body):
+        if isinstance(statement, Load | Store | Update):
+            for at, index in enumerate(statement.index):
+                last = at == len(statement.index) - 1
+                if isinstance(index, Dim) and loop.axis in index.symbols() and not last:
+                    return False
+                if isinstance(index, Checked) and not last:
+                    return False
+    return True

@@ -1,0 +1,113 @@
+"""Names in kernels: which symbols are dims, and rewriting of indices and axes.
+
+Invariants: pure functions on kernel data.
+Not here: what a rewrite is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ..dims import Dim, Size
+from .kernel import (
+    Checked,
+    For,
+    If,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    Local,
+    Loop,
+    Parallel,
+    Reduce,
+    Scan,
+    Statement,
+    Store,
+    Update,
+    walk,
+)
+
+Body = tuple[Statement, ...]
+
+
+def kernel_dims(kernel: Kernel) -> tuple[str, ...]:
+    """Symbols that are no axis, sorted: what a launch passes besides buffers."""
+    axes: set[str] = set()
+    found: set[str] = set()
+    for statement in walk(kernel.body):
+        if isinstance(statement, Parallel | For | Loop | Reduce | Scan):
+            axes.add(statement.axis)
+        for size in sizes_in(statement):
+            if isinstance(size, Dim):
+                found |= size.symbols()
+    for param in kernel.params:
+        for size in param.shape:
+            if isinstance(size, Dim):
+                found |= size.symbols()
+    return tuple(sorted(found - axes))
+
+
+def sizes_in(statement: Statement) -> Iterator[Size]:
+    """Every size written in the statement itself (not in its body)."""
+    if isinstance(statement, Load | Store | Update):
+        for index in statement.index:
+            yield index.extent if isinstance(index, Checked) else index
+    elif isinstance(statement, IndexValue):
+        yield statement.index
+    elif isinstance(statement, Parallel | For | Reduce | Scan):
+        yield statement.extent
+    elif isinstance(statement, Loop):
+        if statement.extent is not None:
+            yield statement.extent
+    elif isinstance(statement, Local):
+        yield from statement.shape
+
+
+def map_body(body: Body, change: Callable[[Statement], Statement | None]) -> Body:
+    """Rebuild a body, inner statements first; None drops a statement."""
+    out: list[Statement] = []
+    for statement in body:
+        made = change(_inside(statement, change))
+        if made is not None:
+            out.append(made)
+    return tuple(out)
+
+
+def _inside(statement: Statement, change: Callable[[Statement], Statement | None]) -> Statement:
+    if isinstance(statement, Scan):
+        return replace(
+            statement,
+            body=map_body(statement.body, change),
+            then=map_body(statement.then, change),
+        )
+    if isinstance(statement, Parallel | For | Loop | If | Reduce):
+        return replace(statement, body=map_body(statement.body, change))
+    return statement
+
+
+def map_access(
+    statement: Statement, access: Callable[[str, tuple[Index, ...]], tuple[Index, ...]]
+) -> Statement:
+    """The statement with each buffer index replaced by ``access(buffer, index)``."""
+    if isinstance(statement, Load | Store | Update):
+        return replace(statement, index=access(statement.buffer, statement.index))
+    return statement
+
+
+def substitute_axes(body: Body, env: dict[str, Size]) -> Body:
+    """The body with axes replaced by sizes in every index (loops of them excluded)."""
+
+    def size(s: Size) -> Size:
+        return s.substitute(env) if isinstance(s, Dim) else s
+
+    def change(statement: Statement) -> Statement:
+        if isinstance(statement, IndexValue):
+            return replace(statement, index=size(statement.index))
+        return map_access(
+            statement,
+            lambda _, index: tuple(i if isinstance(i, Checked) else size(i) for i in index),
+        )
+
+    return map_body(body, change)

@@ -1,0 +1,40 @@
+"""All ops: one read-only table from name to record.
+
+Invariants: `ALL` is complete when imported; nothing is added later (ops from outside are handed
+to the builder as records).
+Not here: what each op is (one file per family).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .contraction import CONTRACTION
+from .creation import CREATION
+from .definition import OpDef, collect
+from .effect import EFFECT
+from .elementwise import ELEMENTWISE
+from .gather import GATHER
+from .movement import MOVEMENT
+from .reduction import REDUCTION
+from .state import STATE
+from .structural import STRUCTURAL
+from .transfer import TRANSFER
+
+ALL: Mapping[str, OpDef] = MappingProxyType(
+    dict(
+        collect(
+            ELEMENTWISE,
+            CREATION,
+            MOVEMENT,
+            REDUCTION,
+            CONTRACTION,
+            GATHER,
+            STATE,
+            EFFECT,
+            STRUCTURAL,
+            TRANSFER,
+        )
+    )
+)

@@ -1,0 +1,20 @@
+"""Ops that mean something to gradients alone.
+
+Not here: the transform that heeds them (transforms/grad.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import DTYPES
+from .definition import Facts, OpDef
+from .record import record
+from .signature import each
+
+OPS: tuple[OpDef, ...] = (
+    record("stop_gradient", np.array, lambda x: x,
+           "The operand itself; no gradient flows through.",
+           taken=each(DTYPES), facts=Facts(idempotent=True, differentiable=False),
+           exact_halves=True),
+)  # fmt: skip

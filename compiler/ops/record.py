@@ -1,0 +1,141 @@
+"""How an elementwise record is made: NumPy's loops, halves in f32, quiet NumPy reference.
+
+f16 and bf16 are computed in f32 and rounded once per op, in the body and, for bf16, in the
+reference: `halves_in_f32` is the one place that says so. Ops that look at the bits of a number
+say `exact_halves` and get the half itself.
+
+Also here: the few words gradient rules are written with. The cotangent of a complex value z =
+x + iy of a real loss L is dL/dx + i dL/dy (it points uphill), so a holomorphic f passes back
+ct * conj(f').
+
+Invariants: a record's `reference` and `scalar` both take operands by position and attributes by
+keyword. A gradient rule is written as if all shapes were equal; the transform undoes
+broadcasting.
+Not here: the records, the scalar language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..types import BF16, F16, F32, C64, C128, DType
+from .definition import Canonical, Facts, Gradient, OpDef, Signature
+from .scalar import Scalar, convert
+from .signature import Loop, elementwise, loops_of
+
+Body = Callable[..., Any]
+
+
+def record(
+    name: str,
+    function: Callable[..., Any],
+    scalar: Body,
+    doc: str,
+    *,
+    taken: Sequence[Loop] | None = None,
+    signature: Signature | None = None,
+    gradient: Gradient | None = None,
+    canonical: Canonical | None = None,
+    facts: Facts | None = None,
+    exact_halves: bool = False,
+) -> OpDef:
+    """An elementwise record. `function` is its NumPy meaning, usually the ufunc itself.
+
+    taken: the dtypes where they are not the ufunc's own. signature: where the op has attributes.
+    """
+    ufunc = function if isinstance(function, np.ufunc) else None
+    if signature is None:
+        if taken is None:
+            assert ufunc is not None, f"{name}: say which dtypes it takes"
+            taken = loops_of(ufunc)
+        signature = elementwise(taken)
+    return OpDef(
+        name=name,
+        signature=signature,
+        reference=quiet(function, exact_halves),
+        doc=doc,
+        scalar=scalar if exact_halves else halves_in_f32(scalar),
+        gradient=gradient,
+        canonical=canonical,
+        facts=facts or (Facts() if gradient else Facts(differentiable=False)),
+        ufunc=ufunc.__name__ if ufunc else None,
+    )
+
+
+def halves_in_f32(body: Body) -> Body:
+    """The body with f16 and bf16 operands widened to f32 and f32 results rounded back."""
+
+    def lifted(*operands: Scalar, **attrs: Any) -> Any:
+        half = next((x.dtype for x in operands if x.dtype in (F16, BF16)), None)
+        if half is None:
+            return body(*operands, **attrs)
+        made = body(*(convert(x, F32) if x.dtype is half else x for x in operands), **attrs)
+        if isinstance(made, tuple):
+            return tuple(_narrowed(x, half) for x in made)
+        return _narrowed(made, half)
+
+    return lifted
+
+
+def quiet(function: Callable[..., Any], exact_halves: bool) -> Callable[..., Any]:
+    """The NumPy function without warnings; bf16 by way of f32, unless it takes them exactly."""
+
+    def reference(*operands: Any, **attrs: Any) -> Any:
+        arrays = [np.asarray(x) for x in operands]
+        halves = [x.dtype == BF16.numpy and not exact_halves for x in arrays]
+        with np.errstate(all="ignore"):
+            if not any(halves):
+                return function(*arrays, **attrs)
+            wide = [x.astype(np.float32) if half else x for x, half in zip(arrays, halves)]
+            made = function(*wide, **attrs)
+            if isinstance(made, tuple):
+                return tuple(_narrowed_array(x) for x in made)
+            return _narrowed_array(made)
+
+    return reference
+
+
+# -- words of gradient rules
+
+
+def literal(emit: Any, like: Any, number: complex | float) -> Any:
+    """A rank 0 constant of the dtype of the value `like`."""
+    return emit.constant(value=np.asarray(number, dtype_of_value(like).numpy)[()])
+
+
+def dtype_of_value(value: Any) -> DType:
+    """The element type of a graph value."""
+    dtype: DType = value.type.dtype
+    return dtype
+
+
+def conjugate(emit: Any, value: Any) -> Any:
+    """The conjugate of a complex value; a real one is its own."""
+    return emit.conj(value) if dtype_of_value(value) in (C64, C128) else value
+
+
+def where_zero(emit: Any, condition: Any, value: Any) -> Any:
+    """`value` where `condition` holds, zero elsewhere (also where `value` is not finite)."""
+    return emit.select(condition, value, literal(emit, value, 0))
+
+
+def through(derivative: Callable[[Any, Any, Any], Any]) -> Gradient:
+    """The rule of a unary op with f' = ``derivative(emit, x, y)``, y being the result."""
+
+    def rule(emit: Any, node: Any, cts: Sequence[Any]) -> Sequence[Any]:
+        slope = derivative(emit, node.operands[0], node.results[0])
+        return [emit.mul(cts[0], conjugate(emit, slope))]
+
+    return rule
+
+
+def _narrowed(x: Scalar, half: DType) -> Scalar:
+    return convert(x, half) if x.dtype is F32 else x
+
+
+def _narrowed_array(x: Any) -> Any:
+    array = np.asarray(x)
+    return array.astype(BF16.numpy) if array.dtype == np.float32 else array

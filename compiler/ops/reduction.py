@@ -1,0 +1,262 @@
+"""Folding axes and running totals.
+
+The op's name is the name of its monoid. Reduced axes are dropped; the dtype stays (the
+frontend casts first where NumPy widens). On a tie, min and max share their cotangent equally
+among the elements that attain it; NaN attains nothing.
+
+Invariants: `axes` is a sorted tuple; argmin and argmax have one axis and yield i64.
+Not here: keepdims, where, initial, mean, var: compositions; the tree in which lanes are summed
+(kernels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..types import BF16, I64, TensorType, Type
+from .attributes import distinct_axes, dtype_kind, just, one_axis, only_tensor
+from .definition import (
+    Attrs,
+    Canonical,
+    Facts,
+    Gradient,
+    OpDef,
+    Signature,
+    SignatureError,
+    Structure,
+)
+from .record import conjugate
+from .shaping import axes_back, axes_last, expand, filled, flip
+
+Rule = Sequence[Any]
+
+
+def _reduced(kinds: str, what: str, needs_element: bool = False) -> Signature:
+    """The signature of a reduction over `axes` that keeps the dtype."""
+
+    def judge(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        operand = only_tensor(operands)
+        dtype_kind(operand, kinds, what)
+        axes = distinct_axes(just(attrs, "axes"), operand.rank)
+        if list(axes) != sorted(axes):
+            raise SignatureError("TM203", f"needs sorted axes, got {list(axes)}")
+        if needs_element:
+            _not_empty(operand, axes)
+        kept = tuple([n for axis, n in enumerate(operand.shape) if axis not in axes])
+        return (TensorType(operand.dtype, kept),)
+
+    return judge
+
+
+def _index_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    (kept,) = _reduced("biufc", "numbers", needs_element=True)(operands, attrs)
+    if len(attrs["axes"]) != 1 or not isinstance(kept, TensorType):
+        raise SignatureError("TM203", f"needs one axis, got {list(attrs['axes'])}")
+    return (kept.with_dtype(I64),)
+
+
+def _scan_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    operand = only_tensor(operands)
+    dtype_kind(operand, "iufc", "numbers")
+    one_axis(just(attrs, "axis"), operand.rank)
+    return (operand,)
+
+
+def _not_empty(operand: TensorType, axes: Sequence[int]) -> None:
+    for axis in axes:
+        if operand.shape[axis] == 0:
+            raise SignatureError(
+                "TM241", f"has no result over axis {axis} of size zero, got {operand}"
+            )
+
+
+def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The NumPy function without widening; bf16 by way of f32."""
+
+    def reference(x: Any, **attrs: Any) -> Any:
+        axis = attrs["axes"] if "axes" in attrs else attrs["axis"]
+        with np.errstate(all="ignore"):
+            if x.dtype == BF16.numpy:
+                return np.asarray(function(x.astype(np.float32), axis)).astype(x.dtype)
+            return function(x, axis)
+
+    return reference
+
+
+def _index(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(x: Any, axes: tuple[int]) -> Any:
+        return function(x.astype(np.float32) if x.dtype == BF16.numpy else x, axis=axes[0])
+
+    return reference
+
+
+def _no_axes(emit: Any, operands: Rule, attrs: Attrs) -> Any:
+    """A reduction over no axis is its operand."""
+    return None if attrs["axes"] else operands[0]
+
+
+def _no_sum(emit: Any, operands: Rule, attrs: Attrs) -> Any:
+    """A sum over no axis adds the operand to nothing: -0.0 becomes 0.0."""
+    return None if attrs["axes"] else emit.add(operands[0], 0)
+
+
+# -- gradients
+
+
+def _sum_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
+    return [expand(emit, cts[0], node.operands[0].type.shape, node.attrs["axes"])]
+
+
+def _extreme_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
+    (x,), axes = node.operands, node.attrs["axes"]
+    shape, dtype = x.type.shape, x.type.dtype
+    attained = emit.equal(x, expand(emit, node.results[0], shape, axes))
+    number = emit.sum(emit.cast(attained, dtype=dtype), axes=axes)
+    share = emit.div(cts[0], emit.maximum(number, emit.constant(1, dtype)))
+    return [emit.select(attained, expand(emit, share, shape, axes), emit.constant(0, dtype))]
+
+
+def _prod_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
+    """Each element's cotangent is the product of all others: right where elements are zero."""
+    (x,), axes = node.operands, node.attrs["axes"]
+    shape = x.type.shape
+    row = axes_last(emit, x, axes)
+    axis = len(row.type.shape) - 1
+    before = _exclusive_product(emit, row, axis)
+    after = flip(emit, _exclusive_product(emit, flip(emit, row, axis), axis), axis)
+    others = axes_back(emit, emit.mul(before, after), shape, axes)
+    return [emit.mul(expand(emit, cts[0], shape, axes), conjugate(emit, others))]
+
+
+def _exclusive_product(emit: Any, x: Any, axis: int) -> Any:
+    """The product of all elements before each one."""
+    shape = x.type.shape
+    low = tuple([1 if i == axis else 0 for i in range(len(shape))])
+    none = (0,) * len(shape)
+    shifted = emit.pad(x, emit.constant(1, x.type.dtype), low=low, high=none)
+    running = emit.cumprod(shifted, axis=axis)
+    return emit.slice(running, start=none, size=shape, step=(1,) * len(shape))
+
+
+def _reverse_sum(emit: Any, x: Any, axis: int) -> Any:
+    return flip(emit, emit.cumsum(flip(emit, x, axis), axis=axis), axis)
+
+
+def _cumsum_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
+    return [_reverse_sum(emit, cts[0], node.attrs["axis"])]
+
+
+def _cumprod_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
+    """Right where elements are zero: beyond the first zero only the zero itself counts.
+
+    Before the first zero it is (sum of later ct * y) / x; at the first zero the same with that
+    zero read as 1; after it, zero. Second derivatives are right where no element is zero.
+    """
+    (x,), (y,), (ct,) = node.operands, node.results, cts
+    axis, dtype, shape = node.attrs["axis"], x.type.dtype, x.type.shape
+    one, zero = emit.constant(1, dtype), emit.constant(0, dtype)
+    is_zero = emit.equal(x, zero)
+    zeros = emit.cumsum(emit.cast(is_zero, dtype=I64), axis=axis)
+    none = emit.equal(zeros, emit.constant(0, I64))
+    first = emit.logical_and(is_zero, emit.equal(zeros, emit.constant(1, I64)))
+    whole = emit.cumprod(emit.select(first, one, x), axis=axis)
+    blank = filled(emit, 0, dtype, shape)
+    ahead = emit.select(none, emit.mul(ct, conjugate(emit, y)), blank)
+    behind = emit.select(none, blank, emit.mul(ct, conjugate(emit, whole)))
+    safe = conjugate(emit, emit.select(is_zero, one, x))
+    usual = emit.div(_reverse_sum(emit, ahead, axis), safe)
+    at_zero = _reverse_sum(emit, behind, axis)
+    return [emit.select(first, at_zero, emit.select(none, usual, blank))]
+
+
+def _reduction(
+    name: str,
+    signature: Signature,
+    reference: Callable[..., Any],
+    doc: str,
+    facts: Facts,
+    gradient: Gradient | None = None,
+    canonical: Canonical | None = _no_axes,
+) -> OpDef:
+    return OpDef(
+        name=name,
+        signature=signature,
+        reference=reference,
+        doc=doc,
+        structure=Structure.REDUCTION,
+        gradient=gradient,
+        canonical=None if signature is _index_type else canonical,
+        facts=facts,
+    )
+
+
+_NUMBERS = _reduced("iufc", "numbers")
+_ORDERED = _reduced("biufc", "numbers", needs_element=True)
+_BOOLS = _reduced("b", "bools")
+_EXACT = Facts(associative=True, commutative=True, idempotent=True)
+_NO_GRADIENT = Facts(associative=True, commutative=True, idempotent=True, differentiable=False)
+
+
+def _typed_sum(x: Any, axis: Any) -> Any:
+    return np.sum(x, axis=axis, dtype=x.dtype)
+
+
+def _typed_prod(x: Any, axis: Any) -> Any:
+    return np.prod(x, axis=axis, dtype=x.dtype)
+
+
+REDUCTION: tuple[OpDef, ...] = (
+    _reduction(
+        "sum", _NUMBERS, _wide(_typed_sum), "The sum over `axes`.",
+        Facts(commutative=True), _sum_gradient, _no_sum,
+    ),
+    _reduction(
+        "prod", _NUMBERS, _wide(_typed_prod), "The product over `axes`.",
+        Facts(commutative=True), _prod_gradient,
+    ),
+    _reduction(
+        "min", _ORDERED, _wide(np.min), "The least element over `axes`; NaN where there is one.",
+        _EXACT, _extreme_gradient,
+    ),
+    _reduction(
+        "max", _ORDERED, _wide(np.max), "The greatest element over `axes`; NaN where there is one.",
+        _EXACT, _extreme_gradient,
+    ),
+    _reduction(
+        "any", _BOOLS, lambda x, axes: np.any(x, axis=axes),
+        "True where an element over `axes` is.", _NO_GRADIENT,
+    ),
+    _reduction(
+        "all", _BOOLS, lambda x, axes: np.all(x, axis=axes),
+        "True where all elements over `axes` are.", _NO_GRADIENT,
+    ),
+    _reduction(
+        "argmin", _index_type, _index(np.argmin),
+        "The index of the least element along the one axis in `axes`: the first of equals, the "
+        "first NaN where there is one.", Facts(differentiable=False),
+    ),
+    _reduction(
+        "argmax", _index_type, _index(np.argmax),
+        "The index of the greatest element along the one axis in `axes`: the first of equals, "
+        "the first NaN where there is one.", Facts(differentiable=False),
+    ),
+    OpDef(
+        name="cumsum",
+        signature=_scan_type,
+        reference=_wide(lambda x, axis: np.cumsum(x, axis=axis, dtype=x.dtype)),
+        gradient=_cumsum_gradient,
+        structure=Structure.SCAN,
+        doc="Each element and all before it along `axis`, added.",
+    ),
+    OpDef(
+        name="cumprod",
+        signature=_scan_type,
+        reference=_wide(lambda x, axis: np.cumprod(x, axis=axis, dtype=x.dtype)),
+        gradient=_cumprod_gradient,
+        structure=Structure.SCAN,
+        doc="Each element and all before it along `axis`, multiplied.",
+    ),
+)  # fmt: skip

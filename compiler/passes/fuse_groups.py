@@ -1,0 +1,430 @@
+"""Which nodes become one kernel.
+
+Nodes are visited from results to parameters. A node joins the kernel that uses it if all uses
+are there (or the uses elsewhere can wait for that kernel), and if computing it there is no
+worse: no expensive value is computed more often than it has elements, a reduction only in the
+row loop that has its result's axes, a contraction only where its result is consumed element by
+element. Movement and literals join every kernel that uses them. Kernels over one domain that
+read the same value become one.
+
+Cycles cannot arise: each group has a height, the longest way to the graph's end. A group may
+leave a value to a group of smaller height only, and groups merge at equal height only.
+
+Invariants: linear in the graph's edges; sizes of groups are bounded.
+Not here: rewriting the graph (fuse.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..dims import Dim, Size
+from ..ir.graph import Graph, Node, Value
+from ..kernel.cost import words_of
+from ..kernel.lowering import is_update
+from ..kernel.movement import is_reindexing, is_view
+from ..ops.definition import Structure
+from ..types import TensorType
+from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
+
+Shape = tuple[Size, ...]
+CHEAP = 4  # words of an op that may be computed again
+SMALL = 4096  # elements of a domain that needs no threads
+FUSABLE = frozenset(
+    (
+        Structure.ELEMENTWISE,
+        Structure.RANDOM,
+        Structure.MOVEMENT,
+        Structure.CREATION,
+        Structure.REDUCTION,
+        Structure.CONTRACTION,
+        Structure.GATHER,
+        Structure.SCAN,
+        Structure.SCATTER,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a kernel may grow."""
+
+    nodes: int = 96
+    words: int = 1600
+    inputs: int = 40
+    reductions: int = 8
+
+
+class Group:
+    """Nodes that become one kernel, or one node that cannot (`open` False)."""
+
+    __slots__ = (
+        "contexts", "contraction", "demand", "device", "domain", "height", "members", "merged",
+        "needs", "open", "plain", "reductions", "small", "words",
+    )  # fmt: skip
+
+    def __init__(self, domain: Shape, height: int, device: str | None, open: bool) -> None:
+        self.domain = domain
+        self.height = height
+        self.device = device
+        self.open = open
+        self.members: list[Node] = []
+        self.merged: Group | None = None
+        self.demand: dict[Value, tuple[Site, ...]] = {}
+        self.needs: set[Value] = set()
+        self.contexts: dict[int, list[int]] = {
+            ROOT: [axis for axis, size in enumerate(domain) if size != 1]
+        }
+        self.contraction = False
+        self.reductions = 0
+        self.words = 0
+        self.plain = True  # a root that other roots may stand beside
+        self.small = False
+
+    def find(self) -> Group:
+        """The group this one has become."""
+        group = self
+        while group.merged is not None:
+            if group.merged.merged is not None:
+                group.merged = group.merged.merged
+            group = group.merged
+        return group
+
+
+class Grouping:
+    """The decision for one graph. homes: the groups of each node; the last of them is the one
+    that hands the node's values to others."""
+
+    def __init__(self, graph: Graph, limits: Limits) -> None:
+        self.graph = graph
+        self.limits = limits
+        self.hints = graph.hints
+        self.homes: dict[Node, list[Group]] = {}
+        self.groups: list[Group] = []
+        self.results = set(graph.results)
+        self._context = 0
+        self._loop = 1 << 16
+        self._users: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in dict.fromkeys(node.inputs()):
+                self._users.setdefault(value, []).append(node)
+        for node in reversed(graph.nodes):
+            self._visit(node)
+        for value in graph.params:
+            self._siblings(value)
+
+    # -- one node
+
+    def _visit(self, node: Node) -> None:
+        users, escapes = self._consumers(node)
+        homes: list[Group] = []
+        if self._may_repeat(node):
+            left = escapes
+            for group, inside in users.items():
+                if inside and self._can_join(node, group, False):
+                    self._join(node, group)
+                    homes.append(group)
+                else:
+                    left = True
+            if left or not homes:
+                homes.append(self._start(node, [g for g in users if g not in homes]))
+        else:
+            home = self._choose(node, users, escapes)
+            if home is None:
+                home = self._start(node, users)
+            else:
+                self._join(node, home)
+            homes.append(home)
+        self.homes[node] = homes
+
+    def _consumers(self, node: Node) -> tuple[dict[Group, bool], bool]:
+        """The groups that use the node, and whether they can compute it; is it a result?"""
+        escapes = False
+        found: dict[Group, bool] = {}
+        for value in node.results:
+            if value in self.results:
+                escapes = True
+            if node.op.structure in FUSABLE:
+                self._siblings(value)
+            for user in self._users.get(value, ()):
+                for home in self.homes[user]:
+                    group = home.find()
+                    inside = group.open and value in group.demand and value not in group.needs
+                    found[group] = found.get(group, True) and inside
+        return found, escapes
+
+    def _siblings(self, value: Value) -> None:
+        """Merge the groups over one domain and height that read `value`."""
+        users = self._users.get(value)
+        if users is None or len(users) < 2 or not isinstance(value.type, TensorType):
+            return
+        if all(size == 1 for size in value.type.shape):
+            return
+        leaders: dict[tuple[int, Shape], Group] = {}
+        for user in users:
+            for home in self.homes[user]:
+                group = home.find()
+                if not group.open or not group.plain or value not in group.demand:
+                    continue
+                leader = leaders.setdefault((group.height, group.domain), group)
+                if leader is not group and self._can_merge(leader, group):
+                    self._merge(leader, group)
+
+    def _choose(self, node: Node, users: Mapping[Group, bool], escapes: bool) -> Group | None:
+        """The group to join, or None."""
+        if node.op.structure not in FUSABLE or node.after or not users:
+            return None
+        best: Group | None = None
+        for group, inside in users.items():
+            if inside and (best is None or group.height > best.height):
+                best = group
+        if best is None:
+            return None
+        for group in users:
+            if group is not best:
+                escapes = True
+                if group.height >= best.height:
+                    return None
+        return best if self._can_join(node, best, escapes) else None
+
+    def _may_repeat(self, node: Node) -> bool:
+        """True for what every kernel may have for itself: literals, movement of one array."""
+        structure = node.op.structure
+        if node.after or structure not in FUSABLE:
+            return False
+        if structure is Structure.CREATION:
+            return "value" not in node.attrs or node.attrs["value"].size == 1
+        if structure is Structure.MOVEMENT:
+            return len(node.operands) == 1
+        if structure is Structure.ELEMENTWISE:
+            shape = node.results[0].tensor.shape
+            return all(size == 1 for size in shape) and _words(node) <= CHEAP
+        return False
+
+    # -- joining
+
+    def _can_join(self, node: Node, group: Group, escapes: bool) -> bool:
+        limits = self.limits
+        if (
+            node.device != group.device
+            or len(group.members) >= limits.nodes
+            or len(group.demand) - len(group.members) > limits.inputs
+        ):
+            return False
+        sites: tuple[Site, ...] = ()
+        shape: Shape = ()
+        for value in node.results:
+            mine = group.demand.get(value)
+            if mine:
+                sites = sites + tuple([s for s in mine if s not in sites]) if sites else mine
+                shape = value.tensor.shape
+        structure = node.op.structure
+        if escapes and not any(self._complete(group, s, shape) for s in sites):
+            return False
+        if any(s.moves for s in sites) and not _is_plain_move(node):
+            return False
+        if structure is Structure.MOVEMENT:
+            return len(sites) <= 6 and not (is_view(node) and not _is_plain_move(node))
+        if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
+            words = _words(node)
+            if group.words + words * len(sites) > limits.words:
+                return False
+            return words <= CHEAP if len(sites) > 4 else self._worth(group, sites, shape, words)
+        if structure is Structure.CREATION:
+            return "value" not in node.attrs or node.attrs["value"].size == 1
+        if structure is Structure.REDUCTION:
+            return len(sites) == 1 and self._row_reduction(group, sites[0], shape)
+        if structure is Structure.CONTRACTION:
+            return len(sites) == 1 and self._epilogue(group, sites[0], shape)
+        if structure is Structure.GATHER:
+            return len(sites) == 1 and self._complete(group, sites[0], shape)
+        return False
+
+    def _complete(self, group: Group, site: Site, shape: Shape) -> bool:
+        """True where the loops meet every element of the value exactly once."""
+        used = used_loops(site, shape)
+        if used is None or not site.exact or site.moves:
+            return False
+        loops = group.contexts[site.context]
+        return len(used) == len(set(used)) and set(used) == set(loops[: len(used)])
+
+    def _worth(self, group: Group, sites: Iterable[Site], shape: Shape, words: int) -> bool:
+        """True where computing the value at `sites` costs no more than it should."""
+        contexts: set[int] = set()
+        for site in sites:
+            if words > CHEAP:
+                if site.wasteful or site.context in contexts:
+                    return False
+                contexts.add(site.context)
+                loops = group.contexts[site.context]
+                used = [a for a, size in zip(site.axes, shape) if size != 1 and a >= 0]
+                if set(used) != set(loops[: len(used)]):
+                    return False
+        return len(contexts) <= 3
+
+    def _row_reduction(self, group: Group, site: Site, shape: Shape) -> bool:
+        """True where the result lies along the first loops, so that it is computed once."""
+        if group.contraction or group.reductions >= self.limits.reductions or not group.plain:
+            return False
+        used = used_loops(site, shape)
+        loops = group.contexts[ROOT]
+        if used is None or not site.exact or site.context != ROOT or used != loops[: len(used)]:
+            return False
+        return bool(used) or not loops or group.small
+
+    def _epilogue(self, group: Group, site: Site, shape: Shape) -> bool:
+        """True where the result is consumed element by element, in order."""
+        if group.contraction or group.reductions or not group.plain:
+            return False
+        used = used_loops(site, shape)
+        loops = group.contexts[ROOT]
+        return site.exact and site.context == ROOT and bool(loops) and used == loops
+
+    def _join(self, node: Node, group: Group) -> None:
+        group.members.append(node)
+        sites: dict[Site, None] = {}
+        for value in node.results:
+            sites.update(dict.fromkeys(group.demand.get(value, ())))
+        for site in sites:
+            self._push(node, group, site)
+        structure = node.op.structure
+        if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
+            group.words += _words(node) * len(sites)
+
+    def _push(self, node: Node, group: Group, site: Site) -> None:
+        """Record where the operands of a member are needed."""
+        structure = node.op.structure
+        if structure is Structure.REDUCTION:
+            self._context += 1
+            first, self._loop = self._loop, self._loop + len(node.attrs["axes"])
+            shape = node.results[0].tensor.shape
+            kept = used_loops(site, shape) or []
+            group.contexts[self._context] = [*kept, *range(first, self._loop)]
+            group.reductions += 1
+            self._need(
+                group, node.operands[0], reduced_site(node, site, self._context, first)
+            )
+        elif structure is Structure.CONTRACTION:
+            group.contraction = True
+            self._context += 1
+            group.contexts[self._context] = []
+            for at, value in enumerate(node.operands):
+                axes = (-2,) * value.tensor.rank
+                self._need(group, value, Site(self._context, axes, (node, at), True, True))
+        else:
+            for value, needed in operand_sites(node, site):
+                self._need(group, value, needed)
+            if structure is Structure.GATHER:
+                group.needs.add(node.operands[0])
+
+    def _need(self, group: Group, value: Value, site: Site) -> None:
+        known = group.demand.get(value)
+        if known is None:
+            group.demand[value] = (site,)
+        elif site not in known:
+            group.demand[value] = (*known, site)
+
+    # -- starting and merging
+
+    def _start(self, node: Node, users: Iterable[Group]) -> Group:
+        """A group of its own for the node."""
+        used_by = list(users)
+        height = 1 + max((g.height for g in used_by), default=-1)
+        if not used_by and node.op.structure not in FUSABLE:
+            height = -1  # nothing can wait for it
+        result = node.results[0].type if node.results else None
+        shape = result.shape if isinstance(result, TensorType) else ()
+        fusable = node.op.structure in FUSABLE and not node.after and not is_view(node)
+        if node.op.structure is Structure.CREATION and "value" in node.attrs:
+            fusable = False
+        group = Group(shape, height, node.device, fusable)
+        self.groups.append(group)
+        if not fusable:
+            group.members.append(node)
+            group.needs.update(node.operands)
+        else:
+            self._root(node, group)
+        return group
+
+    def _root(self, node: Node, group: Group) -> None:
+        structure = node.op.structure
+        whole = Site(ROOT, tuple(range(len(group.domain))))
+        group.members.append(node)
+        if structure is Structure.SCATTER:
+            group.plain = False
+            group.needs.update(node.operands)
+        elif structure is Structure.SCAN:
+            group.plain = False
+            self._need(group, node.operands[0], whole)
+        elif is_update(node) and not _is_fill(node.operands[0]):
+            base, value = node.operands
+            group.plain = False
+            group.domain = value.tensor.shape
+            group.contexts[ROOT] = [a for a, size in enumerate(group.domain) if size != 1]
+            group.needs.add(base)
+            self._need(group, value, Site(ROOT, tuple(range(value.tensor.rank))))
+        else:
+            self._push(node, group, whole)
+            if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
+                group.words += _words(node)
+        group.small = self._elements(group.domain) <= SMALL
+
+    def _elements(self, shape: Shape) -> int:
+        total = 1
+        for size in shape:
+            if isinstance(size, Dim):
+                known = size.substitute(self.hints)
+                size = known if isinstance(known, int) else SMALL + 1
+            total *= size
+        return total
+
+    def _can_merge(self, a: Group, b: Group) -> bool:
+        limits = self.limits
+        return (
+            a.device == b.device
+            and len(a.members) + len(b.members) <= limits.nodes
+            and a.words + b.words <= limits.words
+            and a.reductions + b.reductions <= limits.reductions
+            and not ((a.contraction or b.contraction))
+        )
+
+    def _merge(self, a: Group, b: Group) -> None:
+        """`b` becomes part of `a`."""
+        b.merged = a
+        known = set(a.members)
+        a.members.extend([node for node in b.members if node not in known])
+        a.contexts.update({c: loops for c, loops in b.contexts.items() if c != ROOT})
+        for value, sites in b.demand.items():
+            for site in sites:
+                self._need(a, value, site)
+        a.needs |= b.needs
+        a.words += b.words
+        a.reductions += b.reductions
+
+
+def _words(node: Node) -> int:
+    return words_of(node.op, tuple([v.tensor.dtype for v in node.operands]), node.attrs)
+
+
+def _is_plain_move(node: Node) -> bool:
+    """True for movement of one array that is an affine index."""
+    if node.op.structure is not Structure.MOVEMENT or len(node.operands) != 1:
+        return False
+    if is_view(node):
+        return is_reindexing(node.operands[0].tensor.shape, node.results[0].tensor.shape)
+    return True
+
+
+def _is_fill(value: Value) -> bool:
+    """True for an array that is one number repeated: nothing to keep in memory."""
+    node = value.node
+    if node is None:
+        return False
+    if node.op.structure is Structure.CREATION:
+        return "value" not in node.attrs or node.attrs["value"].size == 1
+    return (
+        node.op.structure is Structure.MOVEMENT
+        and len(node.operands) == 1
+        and not node.operands[0].tensor.shape
+    )

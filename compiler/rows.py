@@ -1,0 +1,174 @@
+"""Scheduled steps to the rows, buffers and sizes of a plan.
+
+Invariants: parameters are the first buffers, variables the next; others appear in the order of
+their rows.
+Not here: decisions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .dims import Dim, Size
+from .ir.graph import Node
+from .kernels import Ready
+from .passes.schedule import STRIDED, TARGET, TEMPORARY, Cell, Schedule, Step
+from .plan import (
+    BufferSpec,
+    CommitPoint,
+    Copy,
+    ErrorPlace,
+    ExecutionPlan,
+    HostCall,
+    Launch,
+    Origin,
+    Result,
+    Row,
+)
+from .sizes import SizeProgram
+
+if TYPE_CHECKING:
+    from .assemble import Assembly
+
+
+class PlanWriter:
+    """Writes one plan."""
+
+    def __init__(self, assembly: Assembly, scheduled: Schedule) -> None:
+        self.assembly = assembly
+        self.scheduled = scheduled
+        self.sizes = SizeProgram(assembly.symbols())
+        self.rows: list[Row] = []
+        self.buffers: list[BufferSpec] = []
+        self.callbacks: list[Any] = []
+        self.places: list[ErrorPlace] = []
+        self._buffer: dict[Any, int] = {}
+        self._launch: dict[int, tuple[tuple[int, ...], int, int]] = {}
+        self.offsets, self.arena = self._layout(scheduled.slots)
+        self._written = self._targets_written()
+        for cell in [*assembly.params, *assembly.variables.values()]:
+            self.buffer(cell)
+
+    def plan(self, returned: list[tuple[Cell, bool]]) -> ExecutionPlan:
+        """All rows, then the results."""
+        for step in self.scheduled.steps:
+            if step.position == self.scheduled.commit:
+                self.rows.append(CommitPoint())
+            self.step(step)
+        if self.scheduled.commit == len(self.scheduled.steps):
+            self.rows.append(CommitPoint())
+        for source, target in self.scheduled.copies:
+            self.step(Step(self.assembly.copying(source, target), (source,), (target,)))
+        assembly = self.assembly
+        results = tuple(Result(self.buffer(cell), scalar) for cell, scalar in returned)
+        return ExecutionPlan(
+            name=assembly.graph.name,
+            sizes=tuple(self.sizes.rows),
+            size_symbols=dict(self.sizes.symbols),
+            buffers=tuple(self.buffers),
+            kernels=tuple(assembly.kernels.made),
+            rows=tuple(self.rows),
+            results=results,
+            arena_bytes=self.arena,
+            constants=tuple(assembly.constants),
+            variables=tuple(assembly.variables),
+            callbacks=tuple(self.callbacks),
+            error_places=tuple(self.places),
+        )
+
+    def _layout(self, slots: tuple[Size, ...]) -> tuple[list[int], int]:
+        """The size slot of each arena slot's offset, and of the arena's size."""
+        offsets: list[int] = []
+        end = self.sizes.const(0)
+        for size in slots:
+            offsets.append(end)
+            end = self.sizes.add(end, self.sizes.aligned(self.sizes.slot(size)))
+        return offsets, end
+
+    def _targets_written(self) -> set[Cell]:
+        written = {target for _, target in self.scheduled.copies}
+        for step in self.scheduled.steps:
+            for cell in step.writes:
+                memory = cell.memory()
+                if memory.kind in (TARGET, STRIDED):
+                    written.add(memory)
+        return written
+
+    # -- rows
+
+    def step(self, step: Step) -> None:
+        """The rows of one step."""
+        for at in step.copied:
+            base = step.bases[at]
+            assert base is not None
+            self.copy(base, step.writes[at])
+        job = step.job
+        ready = getattr(job, "ready", None)
+        if ready is not None:
+            self.launch(job, step)
+        elif step.writes:
+            self.copy(step.reads[0], step.writes[0])
+        else:
+            self.host(job.node, step)
+
+    def copy(self, source: Cell, target: Cell) -> None:
+        """A row that copies bytes, or a kernel where one side is strided."""
+        job = self.assembly.copying(source, target.memory())
+        if hasattr(job, "ready"):
+            self.launch(job, Step(job, (source,), (target,)))
+        else:
+            self.rows.append(Copy(self.buffer(source), self.buffer(target)))
+
+    def launch(self, job: Any, step: Step) -> None:
+        """A row that runs a kernel."""
+        ready: Ready = job.ready
+        known = self._launch.get(id(ready))
+        if known is None:
+            sizes = tuple([self.sizes.slot(Dim.symbol(name)) for name in ready.dims])
+            work = self.sizes.slot(ready.work // 1000)
+            known = self._launch[id(ready)] = sizes, self.sizes.slot(ready.extent), work
+        sizes, extent, work = known
+        buffers = [self.buffer(cell) for cell in step.reads]
+        buffers += [self.buffer(cell) for cell in step.writes]
+        errors = len(self.places)
+        self.places.extend(job.places)
+        node: Node | None = job.node
+        self.rows.append(
+            Launch(
+                ready.index, tuple(buffers), sizes, extent, ready.grain, work,
+                None if node is None else node.location, errors,
+            )
+        )  # fmt: skip
+
+    def host(self, node: Node, step: Step) -> None:
+        """A row that calls back."""
+        self.callbacks.append(dict(node.attrs))
+        buffers = tuple([self.buffer(cell) for cell in step.reads])
+        self.rows.append(HostCall(len(self.callbacks) - 1, buffers, node.location))
+
+    # -- buffers
+
+    def buffer(self, cell: Cell) -> int:
+        """The number of the buffer that a cell lies in."""
+        memory = cell.memory()
+        note = cell.note if memory.kind == TEMPORARY else memory.note
+        key: Any = memory
+        if memory.kind == TEMPORARY:
+            key = (memory.slot, note.dtype, note.shape)
+        found = self._buffer.get(key)
+        if found is None:
+            found = self._buffer[key] = len(self.buffers)
+            temporary = memory.kind == TEMPORARY
+            self.buffers.append(
+                BufferSpec(
+                    dtype=note.dtype,
+                    shape=self.sizes.slots(note.shape),
+                    origin=Origin.TEMPORARY if temporary else note.origin,
+                    index=note.index,
+                    offset=self.offsets[memory.slot] if temporary else None,
+                    strided=note.strided,
+                    written=temporary or note.origin is Origin.OUTPUT or memory in self._written,
+                    name=note.name,
+                )
+            )
+        return found

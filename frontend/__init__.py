@@ -1,0 +1,54 @@
+"""tracemill: plain NumPy functions, compiled into fused native code.
+
+    import numpy as np
+    import tracemill as tm
+
+    @tm.jit
+    def f(x, y):
+        return np.tanh(x) * y + 1.0
+
+Public names are loaded when first used, so that importing the package costs almost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .compiled import CompiledFunction as CompiledFunction
+    from .compiled import jit as jit
+    from .configuration import show_config as show_config
+    from .engine import num_threads as num_threads
+    from .engine import set_num_threads as set_num_threads
+    from .switches import disable_jit as disable_jit
+    from .variable import Variable as Variable
+
+_HOMES = {
+    "jit": "compiled",
+    "CompiledFunction": "compiled",
+    "Variable": "variable",
+    "disable_jit": "switches",
+    "show_config": "configuration",
+    "set_num_threads": "engine",
+    "num_threads": "engine",
+}
+_MODULES = ("nn", "optim", "special", "random")
+
+__all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604  names, computed from one table
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is not None:
+        value = getattr(import_module(f".{home}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module 'tracemill' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,121 @@
+"""The arguments of a call: bound to parameters, flattened, brought into the form kernels take.
+
+Invariants: values are in the order of the signature; a leaf is an exact `ndarray` in native byte
+order and aligned, a NumPy scalar, a Python number, or a static object.
+Not here: what a trace makes of leaves (specialise.py), guards.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .compiler.errors import error
+from .compiler.types import dtype_of
+from .trees import Tree, flatten
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of a function without ``*args`` and ``**kwargs``."""
+
+    function: Callable[..., Any]
+    signature: inspect.Signature
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(function: Callable[..., Any]) -> Signature:
+        """Read it from the function."""
+        signature = inspect.signature(function)
+        return Signature(function, signature, tuple(signature.parameters))
+
+    @property
+    def is_variadic(self) -> bool:
+        """True when there is an ``*args`` or ``**kwargs``."""
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        variadic = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+        return bool(kinds & variadic)
+
+    def bind(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+        """Values in the order of the parameters. Raises TypeError as the call would."""
+        try:
+            bound = self.signature.bind(*args, **keywords)
+        except TypeError as problem:
+            name = getattr(self.function, "__name__", "function")
+            raise TypeError(f"{name}() {problem}") from None
+        bound.apply_defaults()
+        return [bound.arguments[name] for name in self.names]
+
+    def call(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments that pass these values."""
+        args: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for parameter, value in zip(self.signature.parameters.values(), values, strict=True):
+            if parameter.kind in _POSITIONAL:
+                args.append(value)
+            else:
+                keywords[parameter.name] = value
+        return args, keywords
+
+
+@dataclass(frozen=True, slots=True)
+class FlatCall:
+    """Leaves of all arguments, and their structure (a tuple of one tree per parameter)."""
+
+    leaves: list[Any]
+    tree: Tree
+    changed: bool
+
+    def values(self) -> Sequence[Any]:
+        """One value per parameter, put together again."""
+        found: Sequence[Any] = self.tree.rebuild(self.leaves)
+        return found
+
+
+def flat_call(values: Sequence[Any]) -> FlatCall:
+    """Flatten and normalise; `changed` says whether a leaf was replaced."""
+    leaves, tree = flatten(tuple(values))
+    normal = [_normal(leaf) for leaf in leaves]
+    changed = any(a is not b for a, b in zip(leaves, normal, strict=True))
+    return FlatCall(normal, tree, changed)
+
+
+def _normal(leaf: Any) -> Any:
+    """An exact, aligned, native ndarray for an array; anything else as it is.
+
+    Raises DTypeError for arrays that cannot be compiled.
+    """
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    if isinstance(leaf, np.ma.MaskedArray | np.matrix):
+        raise error(
+            "TM210",
+            f"{type(leaf).__name__} arguments cannot be compiled",
+            hint="pass the plain arrays: for a masked array its data and its mask",
+        )
+    if dtype_of(leaf.dtype) is None:
+        raise error(
+            "TM210",
+            f"arrays of {_dtype_text(leaf.dtype)} cannot be compiled",
+            hint="bool, integers, floats and complex numbers in native byte order can",
+        )
+    plain = leaf if type(leaf) is np.ndarray else leaf.view(np.ndarray)
+    if plain.flags.aligned:
+        return plain
+    copy = plain.copy()
+    copy.flags.writeable = False  # a write would not reach the caller's memory
+    return copy
+
+
+def _dtype_text(dtype: np.dtype[Any]) -> str:
+    if dtype.byteorder == ">" or (dtype.byteorder == "<" and not dtype.isnative):
+        return f"{dtype} in foreign byte order"
+    if dtype.fields:
+        return "a structured dtype"
+    return str(dtype)

@@ -1,0 +1,97 @@
+"""From a traced version to a plan and loaded kernels.
+
+Not here: tracing, native tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from . import engine
+from .compiler.compile import Parameter, compile_graph
+from .compiler.passes import PIPELINE
+from .compiler.passes.base import run_passes
+from .compiler.plan import ExecutionPlan, Origin
+from .runtime.backend import LoadedKernels
+from .specialise import ArraySpec, Traced
+from .tracing.result import InputOutput, TensorOutput, TraceResult
+from .variable import default_store
+
+_ORIGINS = {
+    "argument": Origin.ARGUMENT,
+    "scalar": Origin.SCALAR,
+    "captured": Origin.CAPTURED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A plan with its machine code.
+
+    positions: flat output -> position in the plan's results. cells: addresses by variable.
+    keep: what must stay alive.
+    """
+
+    plan: ExecutionPlan
+    positions: Mapping[int, int]
+    loaded: LoadedKernels
+    cells: Mapping[str, int]
+    keep: Sequence[object]
+
+
+def build(traced: Traced) -> Built:
+    """Optimise, plan, compile or load from the cache."""
+    plan, positions = plan_of(traced)
+    loaded = engine.backend().compile_kernels(plan.kernels, engine.code_store())
+    store = default_store()
+    cells = [store.cell(name) for name in plan.variables]
+    addresses = {name: cell.address for name, cell in zip(plan.variables, cells, strict=True)}
+    return Built(plan, positions, loaded, addresses, (*loaded.keep, *cells))
+
+
+def plan_of(traced: Traced) -> tuple[ExecutionPlan, Mapping[int, int]]:
+    """The plan, and which of its results each flat output is."""
+    result = traced.trace
+    graph = run_passes(result.graph, PIPELINE).graph
+    returns, positions = _returns(result)
+    plan = compile_graph(
+        graph,
+        strided=frozenset(_strided(traced)),
+        target=engine.target(),
+        params=[Parameter(_ORIGINS[item.kind], at) for at, item in enumerate(result.inputs)],
+        writes=result.writes,
+        returns=returns,
+    )
+    return plan, positions
+
+
+def _returns(result: TraceResult) -> tuple[list[int], dict[int, int]]:
+    """What the plan returns, and the position there of each flat output."""
+    returns: list[int] = []
+    positions: dict[int, int] = {}
+    for index, output in enumerate(result.outputs):
+        if isinstance(output, InputOutput):
+            wanted = -1 - output.input
+        elif isinstance(output, TensorOutput):
+            wanted = output.result
+        else:
+            continue
+        if wanted not in returns:
+            returns.append(wanted)
+        positions[index] = returns.index(wanted)
+    return returns, positions
+
+
+def _strided(traced: Traced) -> list[int]:
+    """Positions of parameters whose arrays may have any strides."""
+    found = []
+    for position, item in enumerate(traced.trace.inputs):
+        if item.kind == "captured":
+            if not item.value.flags.c_contiguous:
+                found.append(position)
+        elif item.leaf is not None:
+            spec = traced.specs[item.leaf]
+            if isinstance(spec, ArraySpec) and spec.strided:
+                found.append(position)
+    return found

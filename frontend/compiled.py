@@ -1,0 +1,141 @@
+"""`jit`: the decorator, and what it returns.
+
+A compiled function is an object of a native type: calling it enters machine code at once. The
+methods here are set on that type.
+
+Invariants: name, signature, docstring and annotations are the function's; it pickles by
+reference, as the function would.
+Not here: the slow path (dispatch.py), what is shown of a version (lowered.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+
+from . import engine
+from .arguments import Signature
+from .dispatch import Dispatcher
+from .lowered import Lowered, lower
+from .profile import Profile, profile_call
+from .recompiles import Recompiles
+from .variadic import variadic
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class CompiledFunction(Protocol[P, R_co]):
+    """What `jit` returns, as type checkers see it."""
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Run compiled code for these arguments, compiling it first where there is none."""
+        ...
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
+        """What would run for these arguments: graph, kernels, LLVM, assembly, plan."""
+        ...
+
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
+        """Time of each kernel for these arguments, beside the bytes it moves."""
+        ...
+
+    def explain_recompiles(self) -> Recompiles:
+        """Every compilation so far, with the argument that caused it."""
+        ...
+
+    def clear_cache(self) -> None:
+        """Forget all compiled versions."""
+        ...
+
+
+@overload
+def jit(function: Callable[P, R], /) -> CompiledFunction[P, R]: ...
+@overload
+def jit(
+    *, static_argnames: Iterable[str] | str = ()
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
+
+
+def jit(
+    function: Callable[P, R] | None = None, /, *, static_argnames: Iterable[str] | str = ()
+) -> Any:
+    """Compile a function of NumPy arrays.
+
+    The function is traced when it is first called with arguments of new dtypes, ranks or
+    structure; sizes stay open. static_argnames: parameters handed to the function as they are,
+    compared by value on later calls. Also works on methods, lambdas and partials.
+
+    Raises TraceError while tracing where the function does what cannot be compiled.
+    """
+    if function is None:
+        return functools.partial(_jit, static=_names(static_argnames))
+    return _jit(function, _names(static_argnames))
+
+
+def _names(static_argnames: Iterable[str] | str) -> frozenset[str]:
+    if isinstance(static_argnames, str):
+        return frozenset((static_argnames,))
+    return frozenset(static_argnames)
+
+
+def _jit(function: Callable[P, R], static: frozenset[str]) -> CompiledFunction[P, R]:
+    if isinstance(function, classmethod | staticmethod):
+        inner: Any = function.__func__
+        return cast(Any, type(function)(cast(Any, _jit(inner, static))))
+    if not callable(function):
+        raise TypeError(f"jit compiles functions, got {type(function).__name__}")
+    signature = Signature.of(function)
+    unknown = static - set(signature.names)
+    if unknown:
+        name = getattr(function, "__name__", "the function")
+        raise TypeError(f"{name} has no parameter named {sorted(unknown)[0]!r}")
+    _type_with_methods()
+    dispatcher = Dispatcher(function, signature, static)
+    made = variadic(dispatcher) if signature.is_variadic else dispatcher.make_native()
+    target = function if hasattr(function, "__name__") else getattr(function, "func", function)
+    functools.update_wrapper(made, target)
+    made.__wrapped__ = function
+    made.__signature__ = signature.signature
+    made.dispatcher = dispatcher
+    return cast(CompiledFunction[P, R], made)
+
+
+@functools.cache
+def _type_with_methods() -> type:
+    """The native type, once its Python methods are set on it."""
+    kind: Any = engine.native().function_type
+    for method in (_lower, _profile, _explain_recompiles, _clear_cache, _reduce, _repr):
+        name = method.__name__.removeprefix("_")
+        setattr(kind, {"reduce": "__reduce__", "repr": "__repr__"}.get(name, name), method)
+    return cast(type, kind)
+
+
+def _lower(self: Any, *args: Any, **kwargs: Any) -> Lowered:
+    return lower(self.dispatcher, args, kwargs)
+
+
+def _profile(self: Any, *args: Any, **kwargs: Any) -> Profile:
+    return profile_call(self.dispatcher, args, kwargs)
+
+
+def _explain_recompiles(self: Any) -> Recompiles:
+    return cast(Recompiles, self.dispatcher.recompiles())
+
+
+def _clear_cache(self: Any) -> None:
+    self.dispatcher.clear()
+
+
+def _reduce(self: Any) -> str:
+    return cast(str, self.__qualname__)
+
+
+def _repr(self: Any) -> str:
+    return f"<compiled {getattr(self, '__qualname__', 'function')}{inspect.signature(self)}>"

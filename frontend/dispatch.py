@@ -1,0 +1,193 @@
+"""The slow path of a compiled function: what runs when no native test accepts a call.
+
+It finds out why, traces and compiles a new version (at most one thread at a time), installs it
+and calls again. Calls made while another function is traced are inlined; under `disable_jit`
+the plain function runs.
+
+Invariants: the table holds at most `LIMIT` versions, the oldest goes first; a version that was
+just installed for a call must accept it.
+Not here: the fast path (native), tracing, code generation.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import engine
+from .arguments import FlatCall, Signature, flat_call
+from .backends.llvm.native.encoder import Encoded, encode
+from .backends.llvm.native.runtime import Parameter
+from .bind import bind
+from .build import Built, build
+from .compiler.errors import error
+from .failures import raise_failure
+from .recompiles import Compilation, Recompiles
+from .settings import log
+from .specialise import Traced, freed_axes, shape_text, trace_call
+from .switches import jit_disabled
+from .tracing.state import current
+from .trees import paths
+
+LIMIT = 64  # versions kept per function
+
+
+@dataclass(slots=True)
+class Version:
+    """An installed specialisation."""
+
+    traced: Traced
+    built: Built
+    encoded: Encoded
+
+
+@dataclass(slots=True)
+class Dispatcher:
+    """The state behind one compiled function (with a fixed list of parameters)."""
+
+    function: Callable[..., Any]
+    signature: Signature
+    static: frozenset[str] = frozenset()
+    native: Any = None
+    versions: list[Version] = field(default_factory=list)
+    history: list[Compilation] = field(default_factory=list)
+    _freed: set[tuple[int, int]] = field(default_factory=set)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _tracing: threading.local = field(default_factory=threading.local)
+
+    def make_native(self) -> Any:
+        """The callable whose fast path is native."""
+        parameters = [
+            Parameter(
+                p.name,
+                None if p.default is p.empty else (p.default,),
+                p.kind is p.KEYWORD_ONLY,
+            )
+            for p in self.signature.signature.parameters.values()
+        ]
+        self.native = engine.native().new_function(parameters, self.slow, self.fail, self)
+        return self.native
+
+    def slow(self, *args: Any, **keywords: Any) -> Any:
+        """What the native entry calls when no version accepts the arguments."""
+        if current() is not None or jit_disabled():
+            return self.function(*args, **keywords)
+        values = self.signature.bind(args, keywords)
+        call = flat_call(values)
+        if call.changed:
+            again, names = self.signature.call(call.values())
+            return self.native(*again, **names)
+        with self._lock:
+            if getattr(self._tracing, "active", False):
+                raise error(
+                    "TM104",
+                    f"{self.function.__name__} called itself while it was being compiled",
+                    hint="write the recursion as a loop",
+                )
+            if not self._accepted(call):
+                self._tracing.active = True
+                try:
+                    self.compile(call)
+                finally:
+                    self._tracing.active = False
+        again, names = self.signature.call(values)
+        return self._call_compiled(call, again, names)
+
+    def _call_compiled(self, call: FlatCall, args: Sequence[Any], names: dict[str, Any]) -> Any:
+        if getattr(self._tracing, "retried", False):
+            self._tracing.retried = False
+            raise error(
+                "TM402",
+                f"the native tests of {self.function.__name__} refuse a call they were made for",
+                hint="please report this",
+            )
+        self._tracing.retried = True
+        try:
+            return self.native(*args, **names)
+        finally:
+            self._tracing.retried = False
+
+    def fail(self, owner: Any, code: int, node: int, *payload: int) -> Any:
+        """Called by native code when a kernel reported an error."""
+        version = next((v for v in self.versions if v.encoded is owner), None)
+        raise_failure(None if version is None else version.built.plan, code, node, payload)
+
+    def compile(self, call: FlatCall) -> Version:
+        """Trace, compile and install a version for `call`."""
+        began = time.perf_counter()
+        reason = self._reason(call)
+        self._freed |= freed_axes([v.traced for v in self.versions], call)
+        names = self.leaf_names(call)
+        traced = trace_call(
+            self.function, self.signature, call, names, frozenset(self._freed), self._statics(call)
+        )
+        built = build(traced)
+        native = bind(
+            traced, built.plan, built.positions, built.loaded.addresses, built.cells, built.keep
+        )
+        version = Version(traced, built, encode(native))
+        engine.native().install(self.native, version.encoded)
+        self.versions.append(version)
+        self._evict()
+        signature = ", ".join(
+            f"{name}: {shape_text(spec)}" for name, spec in zip(names, traced.specs, strict=True)
+        )
+        seconds = time.perf_counter() - began
+        made = Compilation(
+            len(self.history) + 1,
+            f"({signature})",
+            reason,
+            seconds,
+            len(built.plan.kernels),
+            built.loaded.compiled,
+        )
+        self.history.append(made)
+        log("recompiles", f"{self.function.__name__} {made}")
+        return version
+
+    def trace_only(self, args: Sequence[Any], keywords: dict[str, Any]) -> Traced:
+        """A fresh trace for these arguments, nothing compiled or installed."""
+        call = flat_call(self.signature.bind(args, keywords))
+        names = self.leaf_names(call)
+        return trace_call(
+            self.function, self.signature, call, names, frozenset(self._freed), self._statics(call)
+        )
+
+    def recompiles(self) -> Recompiles:
+        """What was compiled so far, and why."""
+        return Recompiles(tuple(self.history))
+
+    def clear(self) -> None:
+        """Forget all versions; calls in flight finish undisturbed."""
+        with self._lock:
+            for version in self.versions:
+                engine.native().remove(self.native, version.encoded)
+            self.versions.clear()
+
+    def leaf_names(self, call: FlatCall) -> list[str]:
+        """A name for each leaf, such as ``params['w'][0]``."""
+        found = []
+        for path in paths(call.tree):
+            name = self.signature.names[path[0].key]
+            found.append(name + "".join(map(repr, path[1:])))
+        return found
+
+    def _statics(self, call: FlatCall) -> frozenset[int]:
+        names = self.signature.names
+        steps = paths(call.tree)
+        return frozenset(i for i, p in enumerate(steps) if names[p[0].key] in self.static)
+
+    def _accepted(self, call: FlatCall) -> bool:
+        return any(version.traced.mismatch(call) is None for version in self.versions)
+
+    def _reason(self, call: FlatCall) -> str:
+        if not self.versions:
+            return "first call"
+        return self.versions[-1].traced.mismatch(call) or "evicted before"
+
+    def _evict(self) -> None:
+        while len(self.versions) > LIMIT:
+            engine.native().remove(self.native, self.versions.pop(0).encoded)

@@ -1,0 +1,1 @@
+"""NumPy's functions, methods and operators in terms of graph ops, for traced arguments."""

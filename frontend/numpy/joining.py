@@ -1,0 +1,390 @@
+"""Several arrays into one, one into several, and repetition: concatenate, split, tile, pad, roll.
+
+Not here: views (movement.py).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tracemill.compiler.dims import Dim, Size, floor_divide
+from tracemill.compiler.ir.graph import Value
+from tracemill.compiler.types import I64
+
+from ..tracing.concrete import known
+from ..tracing.integer import TracedSize, plain_size
+from ..tracing.state import Trace, fail, require_dtype, running
+from ..tracing.tensor import TracedArray, fresh
+from ..tracing.views import Slice
+from .axes import one_axis, size_argument
+from .creation import converted
+from .movement import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, view_of
+from .operands import common_dtype, is_traced, value_of
+from .ufuncs import deliver
+from .words import reshape, slice_axis
+
+
+def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.concatenate"""
+    trace = running()
+    items = list(arrays)
+    if not items:
+        raise ValueError("need at least one array to concatenate")
+    found = require_dtype(dtype) if dtype is not None else common_dtype(*items)
+    values = [trace.cast(value_of(item), found) for item in items]
+    if axis is None:
+        values = [reshape(trace, v, (_count(v),)) for v in values]
+        axis = 0
+    if any(v.tensor.rank == 0 for v in values):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    place = one_axis(axis, values[0].tensor.rank)
+    for i, value in enumerate(values):
+        if value.tensor.rank != values[0].tensor.rank:
+            raise fail(
+                "TM208",
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, but array 0 has {values[0].tensor.rank} dimension(s) and array {i} "
+                f"has {value.tensor.rank}",
+            )
+    made = trace.emit("concatenate", *values, axis=place)
+    return fresh(trace, made) if out is None else deliver(trace, made, out, True, casting, "concatenate")
+
+
+def _count(value: Value) -> Size:
+    total: Size = 1
+    for size in value.tensor.shape:
+        total = total * size
+    return total
+
+
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.stack"""
+    items = [view_of(a) for a in arrays]
+    if not items:
+        raise ValueError("need at least one array to stack")
+    trace = running()
+    for item in items[1:]:
+        same = item.ndim == items[0].ndim and all(
+            trace.sizes.equal(a, b, "stack joins arrays of one shape")
+            for a, b in zip(item.tensor_type.shape, items[0].tensor_type.shape)
+        )
+        if not same:
+            raise fail(
+                "TM209",
+                "all input arrays must have the same shape, got "
+                f"{items[0].tensor_type!r} and {item.tensor_type!r}",
+            )
+    place = one_axis(axis, items[0].ndim + 1)
+    return concatenate([expand_dims(a, place) for a in items], place, out, dtype=dtype, casting=casting)
+
+
+def _at_least(arrays: Any, function: Any) -> list[Any]:
+    made = function(*arrays)
+    return list(made) if isinstance(made, tuple) else [made]
+
+
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.vstack"""
+    return concatenate(_at_least(tup, atleast_2d), 0, dtype=dtype, casting=casting)
+
+
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.hstack"""
+    items = _at_least(tup, atleast_1d)
+    axis = 0 if items and items[0].ndim == 1 else 1
+    return concatenate(items, axis, dtype=dtype, casting=casting)
+
+
+def dstack(tup: Any) -> Any:
+    """np.dstack"""
+    return concatenate(_at_least(tup, atleast_3d), 2)
+
+
+def column_stack(tup: Any) -> Any:
+    """np.column_stack"""
+    items = [view_of(a) for a in tup]
+    return concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in items], 1)
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """np.append"""
+    return concatenate((arr, values), axis) if axis is not None else concatenate((arr, values), None)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """np.array_split"""
+    array = view_of(ary)
+    place = one_axis(axis, array.ndim)
+    extent = array.tensor_type.shape[place]
+    if hasattr(indices_or_sections, "__len__"):
+        cuts = [0, *indices_or_sections, None]
+        pairs = zip(cuts[:-1], cuts[1:])
+        return [array[_along(place, slice(a, b))] for a, b in pairs]
+    sections = operator.index(indices_or_sections)
+    if sections <= 0:
+        raise ValueError("number sections must be larger than 0.")
+    size = array.trace.sizes.specialise(extent, "array_split shares out this axis")
+    each, extra = divmod(size, sections)
+    sizes = [each + 1] * extra + [each] * (sections - extra)
+    return _pieces(array, place, sizes)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """np.split"""
+    if hasattr(indices_or_sections, "__len__"):
+        return array_split(ary, indices_or_sections, axis)
+    array = view_of(ary)
+    place = one_axis(axis, array.ndim)
+    sections = operator.index(indices_or_sections)
+    if sections <= 0:
+        raise ValueError("number sections must be larger than 0.")
+    extent = array.tensor_type.shape[place]
+    trace = array.trace
+    if not trace.sizes.equal(extent % sections, 0, "split makes equal parts"):
+        raise ValueError("array split does not result in an equal division")
+    each = floor_divide(trace.sizes.normal(extent), sections)
+    return _pieces(array, place, [each] * sections)
+
+
+def _pieces(array: TracedArray, axis: int, sizes: Sequence[Size]) -> list[Any]:
+    pieces = []
+    start: Size = 0
+    shape = array.tensor_type.shape
+    for size in sizes:
+        region = _region(shape, axis, start, size)
+        pieces.append(array.view_by(region))
+        start = start + size
+    return pieces
+
+
+def _region(shape: tuple[Size, ...], axis: int, start: Size, size: Size) -> Slice:
+    return Slice(
+        tuple([start if i == axis else 0 for i in range(len(shape))]),
+        tuple([size if i == axis else n for i, n in enumerate(shape)]),
+        (1,) * len(shape),
+    )
+
+
+def _along(axis: int, key: Any) -> tuple[Any, ...]:
+    return (slice(None),) * axis + (key,)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """np.hsplit"""
+    return split(ary, indices_or_sections, 0 if view_of(ary).ndim == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """np.vsplit"""
+    return split(ary, indices_or_sections, 0)
+
+
+def unstack(x: Any, /, *, axis: Any = 0) -> Any:
+    """np.unstack"""
+    return tuple(moveaxis(x, axis, 0))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """np.roll"""
+    trace = running()
+    value = value_of(a)
+    if axis is None:
+        flat = reshape(trace, value, (_count(value),))
+        rolled = _roll_axis(trace, flat, shift, 0)
+        return fresh(trace, reshape(trace, rolled, value.tensor.shape))
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    shifts = shift if isinstance(shift, tuple | list) else (shift,)
+    if len(axes) != len(shifts):
+        longest = max(len(axes), len(shifts))
+        axes, shifts = (tuple(s) * (longest if len(s) == 1 else 1) for s in (axes, shifts))
+    for one, by in zip(axes, shifts):
+        value = _roll_axis(trace, value, by, one_axis(one, value.tensor.rank))
+    return fresh(trace, value)
+
+
+def _roll_axis(trace: Trace, value: Value, shift: Any, axis: int) -> Value:
+    extent = value.tensor.shape[axis]
+    if extent == 0 or extent == 1:
+        return value
+    if is_traced(shift) and type(shift) is not TracedSize and known(trace, value_of(shift)) is None:
+        return _roll_by_value(trace, value, value_of(shift), axis)
+    by = plain_size(shift)
+    if by == 0:
+        return value
+    if isinstance(extent, Dim) and trace.sizes.equal(extent, 0, "an axis is rolled"):
+        return value
+    forward = trace.sizes.at_least(by, 0, "the direction of a roll")
+    distance = by if forward else -by
+    if trace.sizes.at_least(distance, extent, "a roll is shorter than its axis"):
+        distance = distance % extent
+    rest = extent - distance
+    first = rest if forward else distance
+    head = slice_axis(trace, value, axis, 0, first)
+    tail = slice_axis(trace, value, axis, first, extent - first)
+    made: Value = trace.emit("concatenate", tail, head, axis=axis)
+    return made
+
+
+def _roll_by_value(trace: Trace, value: Value, shift: Value, axis: int) -> Value:
+    extent = value.tensor.shape[axis]
+    index = trace.emit("sub", trace.emit("iota", size=extent), trace.cast(shift, I64))
+    index = trace.emit("remainder", index, trace.size_value(extent))
+    made: Value = trace.emit("gather", value, index, axes=(axis,))[0]
+    return made
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """np.tile"""
+    trace = running()
+    value = value_of(A)
+    counts = tuple(size_argument(r) for r in (reps if isinstance(reps, tuple | list) else (reps,)))
+    rank = max(len(counts), value.tensor.rank)
+    counts = (1,) * (rank - len(counts)) + counts
+    shape = (1,) * (rank - value.tensor.rank) + value.tensor.shape
+    if any(isinstance(c, int) and c < 0 for c in counts):
+        raise fail("TM242", "negative dimensions are not allowed")
+    paired = tuple([n for pair in zip((1,) * rank, shape) for n in pair])
+    spread = tuple([n for pair in zip(counts, shape) for n in pair])
+    value = trace.emit("broadcast_to", reshape(trace, value, paired), shape=spread)
+    return fresh(trace, reshape(trace, value, [c * n for c, n in zip(counts, shape)]))
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """np.repeat"""
+    trace = running()
+    value = value_of(a)
+    if axis is None:
+        value = reshape(trace, value, (_count(value),))
+        axis = 0
+    place = one_axis(axis, value.tensor.rank)
+    shape = value.tensor.shape
+    if isinstance(repeats, int | np.integer) or type(repeats) is TracedSize:
+        count = size_argument(repeats)
+        if isinstance(count, int) and count < 0:
+            raise fail("TM242", "repeats may not contain negative values.")
+        lifted = reshape(trace, value, (*shape[: place + 1], 1, *shape[place + 1 :]))
+        spread = (*shape[: place + 1], count, *shape[place + 1 :])
+        value = trace.emit("broadcast_to", lifted, shape=spread)
+        total = (*shape[:place], shape[place] * count, *shape[place + 1 :])
+        return fresh(trace, reshape(trace, value, total))
+    counts = known(trace, value_of(repeats))
+    if counts is None:
+        raise fail(
+            "TM112",
+            "np.repeat with counts known only at run time has a result of unknown size",
+            hint="pass the counts as a constant array or a static argument",
+        )
+    extent = trace.sizes.specialise(shape[place], "np.repeat has a count for each element")
+    index = np.repeat(np.arange(extent), np.broadcast_to(counts, (extent,)))
+    places = trace.builder.constant(index)
+    return fresh(trace, trace.emit("gather", value, places, axes=(place,))[0])
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
+    """np.pad in the modes constant, edge, reflect, symmetric, wrap, empty, zeros."""
+    trace = running()
+    value = value_of(array)
+    rank = value.tensor.rank
+    pairs = _pairs(pad_width, rank, "pad_width")
+    if any(isinstance(n, int) and n < 0 for pair in pairs for n in pair):
+        raise ValueError("index can't contain negative values")
+    if mode in ("constant", "empty"):
+        fills = _pairs(keywords.get("constant_values", 0), rank, "constant_values", sizes=False)
+        for axis, (pair, fill) in enumerate(zip(pairs, fills)):
+            value = _pad_constant(trace, value, axis, pair, fill)
+        return fresh(trace, value)
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise fail(
+            "TM111",
+            f"np.pad with mode={mode!r} is not supported",
+            hint="constant, edge, reflect, symmetric and wrap are",
+        )
+    for axis, (low, high) in enumerate(pairs):
+        if low != 0 or high != 0:
+            value = _pad_axis(trace, value, axis, (low, high), mode)
+    return fresh(trace, value)
+
+
+def _pad_constant(
+    trace: Trace, value: Value, axis: int, pair: tuple[Size, Size], fills: tuple[Any, Any]
+) -> Value:
+    rank = value.tensor.rank
+    dtype = value.tensor.dtype
+    for side, (width, fill) in enumerate(zip(pair, fills)):
+        if width == 0:
+            continue
+        widths = tuple([width if i == axis else 0 for i in range(rank)])
+        none = (0,) * rank
+        number = trace.cast(converted(trace, fill, None), dtype)
+        value = trace.emit(
+            "pad",
+            value,
+            reshape(trace, number, ()),
+            low=widths if side == 0 else none,
+            high=none if side == 0 else widths,
+        )
+    return value
+
+
+def _pad_axis(
+    trace: Trace, value: Value, axis: int, pair: tuple[Size, Size], mode: str
+) -> Value:
+    """Take elements at positions computed from where they land."""
+    low, high = pair
+    extent = value.tensor.shape[axis]
+    if trace.sizes.equal(extent, 0, "an axis is padded"):
+        raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+    place = trace.emit("iota", size=low + extent + high)
+    if low != 0:
+        place = trace.emit("sub", place, trace.size_value(low))
+    zero, last = trace.size_value(0), trace.size_value(extent - 1)
+    if mode == "edge" or (mode == "reflect" and extent == 1):
+        place = trace.emit("minimum", trace.emit("maximum", place, zero), last)
+    elif mode == "wrap":
+        place = trace.emit("remainder", place, trace.size_value(extent))
+    else:
+        period = 2 * (extent - 1) if mode == "reflect" else 2 * extent
+        place = trace.emit("remainder", place, trace.size_value(period))
+        end = period if mode == "reflect" else period - 1
+        mirrored = trace.emit("sub", trace.size_value(end), place)
+        place = trace.emit("minimum", place, mirrored)
+    made: Value = trace.emit("gather", value, place, axes=(axis,))[0]
+    return made
+
+
+def _pairs(width: Any, rank: int, name: str, sizes: bool = True) -> list[tuple[Any, Any]]:
+    read = size_argument if sizes else (lambda item: item)
+    if isinstance(width, np.ndarray) and not is_traced(width):
+        width = width.tolist()
+    if isinstance(width, dict):
+        found = [(0, 0)] * rank
+        for axis, pair in width.items():
+            both = pair if isinstance(pair, tuple | list) else (pair, pair)
+            found[one_axis(axis, rank)] = (read(both[0]), read(both[1]))
+        return found
+    if not isinstance(width, tuple | list):
+        return [(read(width), read(width))] * rank
+    rows = [row if isinstance(row, tuple | list) else None for row in width]
+    if all(row is None for row in rows):
+        if len(width) == 1:
+            return [(read(width[0]), read(width[0]))] * rank
+        if len(width) == 2:
+            return [(read(width[0]), read(width[1]))] * rank
+    elif None not in rows and len(rows) in (1, rank):
+        made = [(read(row[0]), read(row[-1])) for row in rows if row is not None]
+        return made * (rank if len(made) == 1 else 1)
+    raise ValueError(f"operands could not be broadcast together: {name}={width!r} for rank {rank}")
+
+
+FUNCTIONS = {
+    np.concatenate: concatenate, np.concat: concatenate, np.stack: stack, np.vstack: vstack,
+    np.hstack: hstack, np.dstack: dstack, np.column_stack: column_stack, np.append: append,
+    np.split: split, np.array_split: array_split, np.hsplit: hsplit, np.vsplit: vsplit,
+    np.unstack: unstack, np.roll: roll, np.tile: tile, np.repeat: repeat, np.pad: pad,
+}  # fmt: skip
+
+METHODS = {"repeat": repeat}

@@ -1,0 +1,413 @@
+"""Shapes and axes: reshape, transpose, squeeze, broadcast_to, flip and their relatives.
+
+Invariants: what NumPy gives as a view is a view here.
+Not here: joining and repeating (joining.py), subscripts (indexing.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracemill.compiler.dims import Size
+from tracemill.compiler.ops.signature import shape_text
+
+from ..tracing.integer import user_size
+from ..tracing.state import fail, require_dtype, running
+from ..tracing.tensor import TracedArray, TracedScalar, fresh
+from ..tracing.views import (
+    Bits,
+    Broadcast,
+    Part,
+    Reshape,
+    Slice,
+    Transpose,
+    reshaped_strides,
+)
+from .axes import listed_axes, one_axis, reshape_argument, shape_argument
+from .operands import array_of
+from .words import broadcast_shapes as broadcast_sizes
+from .words import broadcast_to as spread_to
+
+
+def view_of(a: Any) -> TracedArray:
+    """`a` as an array a view can be taken of."""
+    found = array_of(a)
+    return found if type(found) is TracedArray else fresh(running(), found.value)
+
+
+def reshape(
+    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
+) -> Any:
+    """np.reshape"""
+    shape = newshape if shape is None else shape
+    array = view_of(a)
+    if order == "F":
+        new = reshape_argument(array.trace, array.tensor_type.shape, shape)
+        flipped = _reshaped(transpose(array), new[::-1], copy)
+        return transpose(flipped)
+    new = reshape_argument(array.trace, array.tensor_type.shape, shape)
+    return _reshaped(array, new, copy)
+
+
+def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    """ndarray.reshape"""
+    wanted = shape[0] if len(shape) == 1 else shape
+    return reshape(a, wanted, order, copy=copy)
+
+
+def _reshaped(array: TracedArray, new: tuple[Size, ...], copy: Any = None) -> TracedArray:
+    """A view where NumPy gives one, else a copy."""
+    trace = array.trace
+    step = Reshape(new)
+    if copy is not True:
+        if array.is_plain or new == array.tensor_type.shape:
+            return array.view_by(step)
+        strides = array.element_strides()
+        if reshaped_strides(array.tensor_type.shape, strides, new) is not None:
+            return array.view_by(step)
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+    return fresh(trace, step.read(trace, array.value))
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    """np.ravel"""
+    return reshape(a, -1, "C" if order in ("K", "A") else order)
+
+
+def flatten(a: Any, order: str = "C") -> Any:
+    """ndarray.flatten"""
+    return fresh(running(), reshape(a, -1, "C" if order in ("K", "A") else order).value)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """np.transpose"""
+    array = view_of(a)
+    rank = array.ndim
+    if axes is None:
+        perm = tuple(range(rank))[::-1]
+    else:
+        perm = listed_axes(axes, rank)
+        if len(perm) != rank:
+            raise fail("TM208", "axes don't match array")
+    return array.view_by(Transpose(perm)) if rank > 1 else _alias(array)
+
+
+def transpose_method(a: Any, *axes: Any) -> Any:
+    """ndarray.transpose"""
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
+        return transpose(a, axes[0])
+    return transpose(a, axes or None)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """np.matrix_transpose and ndarray.mT"""
+    rank = view_of(x).ndim
+    if rank < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {rank}")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    """np.swapaxes"""
+    array = view_of(a)
+    perm = list(range(array.ndim))
+    i, j = one_axis(axis1, array.ndim), one_axis(axis2, array.ndim)
+    perm[i], perm[j] = perm[j], perm[i]
+    return array.view_by(Transpose(tuple(perm)))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """np.moveaxis"""
+    array = view_of(a)
+    old, new = listed_axes(source, array.ndim), listed_axes(destination, array.ndim)
+    if len(old) != len(new):
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements"
+        )
+    order = [axis for axis in range(array.ndim) if axis not in old]
+    for place, axis in sorted(zip(new, old)):
+        order.insert(place, axis)
+    return array.view_by(Transpose(tuple(order)))
+
+
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+    """np.rollaxis"""
+    array = view_of(a)
+    rank = array.ndim
+    source = one_axis(axis, rank)
+    place = start + rank if start < 0 else start
+    order = [i for i in range(rank) if i != source]
+    order.insert(place - 1 if source < place else place, source)
+    return array.view_by(Transpose(tuple(order)))
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """np.expand_dims"""
+    array = view_of(a)
+    items = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = listed_axes(tuple(items), array.ndim + len(items))
+    rest = iter(array.tensor_type.shape)
+    rank = array.ndim + len(axes)
+    return array.view_by(Reshape(tuple([1 if i in axes else next(rest) for i in range(rank)])))
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """np.squeeze"""
+    array = view_of(a)
+    shape = array.tensor_type.shape
+    if axis is None:
+        axes = tuple(i for i, n in enumerate(shape) if n == 1)
+    else:
+        axes = listed_axes(axis, len(shape))
+        for i in axes:
+            if not array.trace.sizes.equal(shape[i], 1, "squeeze takes axes of size 1"):
+                raise ValueError(
+                    "cannot select an axis to squeeze out which has size not equal to one"
+                )
+    if not axes:
+        return _alias(array)
+    return array.view_by(Reshape(tuple([n for i, n in enumerate(shape) if i not in axes])))
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """np.broadcast_to"""
+    found = view_of(array)
+    wanted = shape_argument(shape)
+    trace = found.trace
+    have = found.tensor_type.shape
+    if len(have) > len(wanted):
+        raise fail(
+            "TM205",
+            f"input operand has more dimensions than allowed: {shape_text(have)} against "
+            f"{shape_text(wanted)}",
+        )
+    spread_to(trace, found.value, wanted)  # decides and checks sizes
+    return found.view_by(Broadcast(tuple([trace.sizes.normal(n) for n in wanted])))
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    """np.broadcast_arrays"""
+    trace = running()
+    arrays = [view_of(a) for a in args]
+    shape = broadcast_sizes(trace, [a.tensor_type.shape for a in arrays])
+    return tuple(a if a.tensor_type.shape == shape else broadcast_to(a, shape) for a in arrays)
+
+
+def broadcast_shapes(*args: Any) -> Any:
+    """np.broadcast_shapes"""
+    trace = running()
+    shape = broadcast_sizes(trace, [shape_argument(s) for s in args])
+    return tuple(user_size(trace, n) for n in shape)
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """np.flip"""
+    array = view_of(m)
+    shape = array.tensor_type.shape
+    axes = tuple(range(len(shape))) if axis is None else listed_axes(axis, len(shape))
+    turned = [i in axes and n != 1 for i, n in enumerate(shape)]
+    for i, turn in enumerate(turned):
+        if turn and not array.trace.sizes.at_least(shape[i], 1, "an axis is reversed"):
+            turned[i] = False
+    start = tuple([n - 1 if turn else 0 for turn, n in zip(turned, shape)])
+    return array.view_by(Slice(start, shape, tuple([-1 if turn else 1 for turn in turned])))
+
+
+def fliplr(m: Any) -> Any:
+    """np.fliplr"""
+    if view_of(m).ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """np.flipud"""
+    if view_of(m).ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """np.rot90"""
+    first, second = listed_axes(tuple(axes), view_of(m).ndim)
+    k %= 4
+    if k == 0:
+        return _alias(view_of(m))
+    if k == 2:
+        return flip(m, (first, second))
+    if k == 1:
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second)
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """np.atleast_1d"""
+    made = tuple(a.reshape(1) if a.ndim == 0 else a for a in map(view_of, arys))
+    return made[0] if len(made) == 1 else made
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """np.atleast_2d"""
+    made = []
+    for a in map(view_of, arys):
+        made.append(a.reshape(1, 1) if a.ndim == 0 else expand_dims(a, 0) if a.ndim == 1 else a)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """np.atleast_3d"""
+    made = []
+    for a in map(view_of, arys):
+        if a.ndim < 2:
+            a = a.reshape(1, -1, 1) if a.ndim else a.reshape(1, 1, 1)
+        made.append(expand_dims(a, 2) if a.ndim == 2 else a)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def astype(a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: Any = True, device: Any = None) -> Any:
+    """ndarray.astype and np.astype"""
+    array = array_of(a)
+    wanted = require_dtype(dtype)
+    if not np.can_cast(array.dtype, wanted.numpy, casting):  # type: ignore[arg-type]
+        raise fail(
+            "TM248",
+            f"Cannot cast array data from {array.dtype!r} to {wanted.numpy!r} according to the "
+            f"rule '{casting}'",
+        )
+    trace = running()
+    if not copy and array.dtype == wanted.numpy:
+        return array
+    value = trace.cast(array.value, wanted)
+    if type(array) is TracedScalar:
+        return TracedScalar(trace, value)
+    return fresh(trace, value, None if array.is_plain else _own_order(array))
+
+
+def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
+    """ndarray.view to a dtype of the same width."""
+    array = view_of(a)
+    if dtype is None or dtype is np.ndarray:
+        return _alias(array)
+    wanted = require_dtype(dtype)
+    have = array.tensor_type.dtype
+    if have is wanted:
+        return _alias(array)
+    if have.itemsize != wanted.itemsize or have.is_complex or wanted.is_complex:
+        raise fail(
+            "TM111",
+            f"view of {have.name} as {wanted.name} is not supported",
+            hint="views are supported between real types of the same width",
+        )
+    if have.bits == wanted.bits:
+        return array.view_by(Bits(wanted))
+    trace = array.trace  # bool is one byte of 0 or 1, one bit in the graph
+    made = fresh(trace, trace.cast(array.value, wanted))
+    made.base_memory.writeable = False
+    return made
+
+
+def _own_order(array: TracedArray) -> Any:
+    from_axes = sorted(
+        range(array.ndim), key=lambda i: -_magnitude(array, array.element_strides()[i])
+    )
+    shape = array.tensor_type.shape
+    if from_axes == list(range(array.ndim)):
+        return None
+    strides: list[Size] = [0] * array.ndim
+    step: Size = 1
+    for axis in reversed(from_axes):
+        strides[axis] = step
+        step = step * shape[axis]
+    return tuple(strides)
+
+
+def _magnitude(array: TracedArray, stride: Size) -> int:
+    return abs(array.trace.sizes.hint(stride))
+
+
+def real(val: Any) -> Any:
+    """np.real and ndarray.real"""
+    return _part(val, "real")
+
+
+def imag(val: Any) -> Any:
+    """np.imag and ndarray.imag"""
+    return _part(val, "imag")
+
+
+def _part(a: Any, name: str) -> Any:
+    array = array_of(a)
+    trace = running()
+    dtype = array.value.tensor.dtype
+    if type(array) is TracedScalar:
+        if dtype.is_complex:
+            return TracedScalar(trace, trace.emit(name, array.value))
+        return array if name == "real" else TracedScalar(trace, trace.literal(dtype.numpy.type(0), dtype))
+    if dtype.is_complex:
+        return array.view_by(Part(name))
+    if name == "real":
+        return _alias(array)
+    zeros = trace.dispatch.function(np.zeros_like, (array,), {})
+    zeros.base_memory.writeable = False
+    return zeros
+
+
+def _alias(array: TracedArray) -> TracedArray:
+    """Another array object on the same memory."""
+    return array.view_by(Reshape(array.tensor_type.shape))
+
+
+def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """np.diagonal, read-only as NumPy's."""
+    made = fresh(running(), diagonal_value(a, offset, axis1, axis2))
+    made.base_memory.writeable = False
+    return made
+
+
+def diagonal_value(a: Any, offset: Any, axis1: int, axis2: int) -> Any:
+    """The diagonal as the last axis."""
+    trace = running()
+    array = view_of(a)
+    if array.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    if one_axis(axis1, array.ndim) == one_axis(axis2, array.ndim):
+        raise ValueError("axis1 and axis2 cannot be the same")
+    moved = moveaxis(array, (axis1, axis2), (-2, -1)).value
+    *lead, rows, columns = moved.tensor.shape
+    first, second = (0, offset) if offset >= 0 else (-offset, 0)
+    sizes = trace.sizes
+    reason = "the length of a diagonal"
+    height, width = rows - first, columns - second
+    length = height if sizes.at_least(width, height, reason) else width
+    if not sizes.at_least(length, 0, reason):
+        length = 0
+    length = sizes.normal(length)
+    index = trace.emit("iota", size=length)
+    row = trace.emit("add", index, trace.size_value(first)) if first else index
+    column = trace.emit("add", index, trace.size_value(second)) if second else index
+    rank = len(lead)
+    return trace.emit("gather", moved, row, column, axes=(rank, rank + 1))[0]
+
+
+FUNCTIONS = {
+    np.reshape: reshape, np.ravel: ravel, np.transpose: transpose, np.permute_dims: transpose,
+    np.matrix_transpose: matrix_transpose, np.linalg.matrix_transpose: matrix_transpose,
+    np.swapaxes: swapaxes, np.moveaxis: moveaxis, np.rollaxis: rollaxis,
+    np.expand_dims: expand_dims, np.squeeze: squeeze, np.broadcast_to: broadcast_to,
+    np.broadcast_arrays: broadcast_arrays, np.broadcast_shapes: broadcast_shapes,
+    np.flip: flip, np.fliplr: fliplr, np.flipud: flipud, np.rot90: rot90,
+    np.atleast_1d: atleast_1d, np.atleast_2d: atleast_2d, np.atleast_3d: atleast_3d,
+    np.astype: astype, np.real: real, np.imag: imag, np.diagonal: diagonal,
+    np.linalg.diagonal: lambda x, /, *, offset=0: diagonal(x, offset, -2, -1),
+}  # fmt: skip
+
+METHODS = {
+    "reshape": reshape_method, "ravel": ravel, "flatten": flatten,
+    "transpose": transpose_method, "swapaxes": swapaxes, "squeeze": squeeze,
+    "astype": astype, "view": view, "diagonal": diagonal,
+}  # fmt: skip
+
+ATTRIBUTES = {"T": transpose, "mT": matrix_transpose, "real": real, "imag": imag}

@@ -1,0 +1,218 @@
+"""One compiled version of a function: from the leaves of a call to a plan with its guards.
+
+Invariants: a specialisation never changes; `mismatch` and the native tests agree, and a call that
+passes neither is compiled anew.
+Not here: the table of a function's specialisations (dispatch.py), the native tables (bind.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .arguments import FlatCall, Signature
+from .compiler.dims import Dim, Size, dim_text
+from .compiler.types import DType, dtype_of
+from .tracing.guards import SizeGuard
+from .tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
+from .tracing.result import TraceResult
+from .tracing.run import trace
+from .tracing.shapes import choose_shapes
+from .trees import Tree, flatten
+
+_NUMBERS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An array argument: dtype, rank, sizes, layout."""
+
+    dtype: DType
+    shape: tuple[Size, ...]
+    strided: bool
+
+    def mismatch(self, leaf: Any) -> str | None:
+        """What is different about `leaf`, sizes aside; None if nothing."""
+        if type(leaf) is not np.ndarray:
+            return f"is {_kind(leaf)} instead of an array"
+        if dtype_of(leaf.dtype) is not self.dtype:
+            return f"has dtype {leaf.dtype} instead of {self.dtype.numpy}"
+        if leaf.ndim != len(self.shape):
+            return f"has rank {leaf.ndim} instead of {len(self.shape)}"
+        if not self.strided and not leaf.flags.c_contiguous:
+            return "is not C-contiguous any more"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSpec:
+    """A Python number or NumPy scalar argument: its exact type."""
+
+    type: type
+
+    def mismatch(self, leaf: Any) -> str | None:
+        """What is different about `leaf`; None if nothing."""
+        return None if type(leaf) is self.type else f"is {_kind(leaf)} instead of {_name(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSpec:
+    """Any other argument: the object itself, or one of its type and equal to it."""
+
+    value: Any
+
+    def mismatch(self, leaf: Any) -> str | None:
+        """What is different about `leaf`; None if nothing."""
+        same = leaf is self.value or (type(leaf) is type(self.value) and leaf == self.value)
+        return None if same else f"is {leaf!r:.60} instead of {self.value!r:.60}"
+
+
+LeafSpec = ArraySpec | NumberSpec | StaticSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A traced version: what it accepts and its graph.
+
+    tree, specs: structure and leaves of the arguments. symbol_places: the (leaf, axis) whose
+    extent each symbol is. results: structure of what is returned.
+    """
+
+    tree: Tree
+    specs: tuple[LeafSpec, ...]
+    names: tuple[str, ...]
+    symbol_places: Mapping[str, tuple[int, int]]
+    trace: TraceResult
+
+    def mismatch(self, call: FlatCall) -> str | None:
+        """Why this version cannot serve `call`: argument, old and new value. None if it can."""
+        if call.tree != self.tree:
+            return f"the arguments are nested as {call.tree.spec} instead of {self.tree.spec}"
+        for name, spec, leaf in zip(self.names, self.specs, call.leaves, strict=True):
+            different = spec.mismatch(leaf)
+            if different is not None:
+                return f"{name} {different}"
+        sizes = {s: call.leaves[leaf].shape[axis] for s, (leaf, axis) in self.symbol_places.items()}
+        return self._size_mismatch(call, sizes) or self._guard_mismatch(call, sizes)
+
+    def _size_mismatch(self, call: FlatCall, sizes: Mapping[str, int]) -> str | None:
+        for name, spec, leaf in zip(self.names, self.specs, call.leaves, strict=True):
+            if isinstance(spec, ArraySpec):
+                for axis, size in enumerate(spec.shape):
+                    wanted = size.evaluate(sizes) if isinstance(size, Dim) else size
+                    if leaf.shape[axis] != wanted:
+                        return f"axis {axis} of {name} is {leaf.shape[axis]} instead of {wanted}"
+        return None
+
+    def _guard_mismatch(self, call: FlatCall, sizes: Mapping[str, int]) -> str | None:
+        for guard in self.trace.guards:
+            holds = guard.holds(sizes if isinstance(guard, SizeGuard) else call.leaves)
+            if not holds:
+                where = f" ({guard.location})" if guard.location else ""
+                text = self._named(guard.text) if isinstance(guard, SizeGuard) else guard.text
+                return f"{text} does not hold any more: {guard.reason}{where}"
+        return None
+
+    def _named(self, text: str) -> str:
+        places = ", ".join(
+            f"{symbol} is axis {axis} of {self.names[leaf]}"
+            for symbol, (leaf, axis) in self.symbol_places.items()
+            if symbol in text
+        )
+        return f"{text} ({places})"
+
+
+def trace_call(
+    function: Callable[..., Any],
+    signature: Signature,
+    call: FlatCall,
+    names: Sequence[str],
+    freed: frozenset[tuple[int, int]],
+    static: frozenset[int],
+) -> Traced:
+    """Trace `function` for a call.
+
+    names: of the leaves, for messages. freed: axes that get a symbol however small. static:
+    leaves that are handed to the function as they are.
+    """
+    shapes = {
+        i: leaf.shape
+        for i, leaf in enumerate(call.leaves)
+        if type(leaf) is np.ndarray and i not in static
+    }
+    chosen, hints, places = choose_shapes(shapes, freed=freed)
+    leaves: list[Leaf] = []
+    specs: list[LeafSpec] = []
+    for i, leaf in enumerate(call.leaves):
+        described, spec = _describe(leaf, names[i], chosen.get(i), i in static)
+        leaves.append(described)
+        specs.append(spec)
+
+    def rebuild(made: list[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        return signature.call(call.tree.rebuild(made))
+
+    result = trace(
+        function,
+        leaves,
+        rebuild,
+        hints=hints,
+        name=getattr(function, "__name__", "function").replace("<lambda>", "lambda"),
+        flatten=flatten,
+    )
+    return Traced(call.tree, tuple(specs), tuple(names), places, result)
+
+
+def _describe(
+    leaf: Any, name: str, shape: tuple[Size, ...] | None, static: bool
+) -> tuple[Leaf, LeafSpec]:
+    if static:
+        return StaticLeaf(leaf, name), StaticSpec(leaf)
+    if shape is not None:
+        dtype = dtype_of(leaf.dtype)
+        assert dtype is not None
+        contiguous = leaf.flags.c_contiguous
+        strides = None if contiguous else tuple(s // leaf.itemsize for s in leaf.strides)
+        described = ArrayLeaf(dtype, shape, name, strides, leaf.flags.writeable)
+        return described, ArraySpec(dtype, shape, not contiguous)
+    if type(leaf) in _NUMBERS:
+        return ScalarLeaf(leaf, name), NumberSpec(type(leaf))
+    if isinstance(leaf, np.generic) and dtype_of(leaf.dtype) is not None:
+        return NumpyScalarLeaf(leaf, name), NumberSpec(type(leaf))
+    return StaticLeaf(leaf, name), StaticSpec(leaf)
+
+
+def freed_axes(versions: Sequence[Traced], call: FlatCall) -> frozenset[tuple[int, int]]:
+    """Axes where `call` has another size than an earlier version that fixed it: they get symbols.
+
+    Size 1 stays a number: it broadcasts.
+    """
+    found = set()
+    for version in versions:
+        if version.tree != call.tree:
+            continue
+        for i, (spec, leaf) in enumerate(zip(version.specs, call.leaves, strict=True)):
+            if not isinstance(spec, ArraySpec) or spec.mismatch(leaf) is not None:
+                continue
+            for axis, size in enumerate(spec.shape):
+                if isinstance(size, int) and 1 not in (size, leaf.shape[axis]):
+                    if size != leaf.shape[axis]:
+                        found.add((i, axis))
+    return frozenset(found)
+
+
+def _kind(leaf: Any) -> str:
+    return "an array" if isinstance(leaf, np.ndarray) else f"a {type(leaf).__name__}"
+
+
+def _name(spec: NumberSpec) -> str:
+    return f"a {spec.type.__name__}"
+
+
+def shape_text(spec: LeafSpec) -> str:
+    """A leaf as text, such as ``f32[n, 784]``."""
+    if isinstance(spec, ArraySpec):
+        return f"{spec.dtype.name}[{', '.join(map(dim_text, spec.shape))}]"
+    return spec.type.__name__ if isinstance(spec, NumberSpec) else repr(spec.value)[:40]

@@ -1,0 +1,1 @@
+"""Tracing: run a Python function once on arrays without data, get a graph."""

@@ -1,0 +1,130 @@
+"""What a trace took for granted, as data: when all of it holds, its graph may run again.
+
+Invariants: immutable; a guard carries the reason (a sentence for the user) and the user's line.
+Sizes are over the symbols of the argument shapes as the caller chose them, also where the trace
+has since replaced some of them in its types.
+Not here: when guards are checked and in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tracemill.compiler.dims import Dim, Size, dim_text
+from tracemill.compiler.ir.graph import Location
+
+_RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SizeGuard:
+    """``left relation right`` between sizes of arguments; relation is ``== != >= <``."""
+
+    left: Size
+    relation: str
+    right: Size
+    reason: str
+    location: Location | None = None
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Test it for the sizes of a call."""
+        left, right = (s.evaluate(sizes) if isinstance(s, Dim) else s for s in self._sides())
+        return _RELATIONS[self.relation](left, right)
+
+    @property
+    def text(self) -> str:
+        """Such as ``n >= 2``."""
+        return f"{dim_text(self.left)} {self.relation} {dim_text(self.right)}"
+
+    def _sides(self) -> tuple[Size, Size]:
+        return self.left, self.right
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarGuard:
+    """The scalar argument of flat index `leaf` has this value (and Python type)."""
+
+    leaf: int
+    expected: Any
+    reason: str
+    location: Location | None = None
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Test it for the flat arguments of a call."""
+        return same_constant(leaves[self.leaf], self.expected)
+
+    @property
+    def text(self) -> str:
+        """Such as ``argument 1 == 3``."""
+        return f"argument {self.leaf} == {self.expected!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class StridesGuard:
+    """The array argument `leaf` has these strides in elements (None: it is C-contiguous)."""
+
+    leaf: int
+    expected: tuple[int, ...] | None
+    reason: str
+    location: Location | None = None
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Test it for the flat arguments of a call."""
+        array = leaves[self.leaf]
+        if self.expected is None:
+            return bool(array.flags.c_contiguous)
+        return tuple(s // array.itemsize for s in array.strides) == self.expected
+
+    @property
+    def text(self) -> str:
+        """Such as ``argument 0 has strides (1, 4)``."""
+        return f"argument {self.leaf} has strides {self.expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureGuard:
+    """Something the function reads from outside is what it was.
+
+    read: gets it again, given the flat arguments. check: compares it. path: its name, such as
+    ``global scale of module train`` or ``self.lr``.
+    """
+
+    path: str
+    read: Callable[[Sequence[Any]], Any]
+    check: Callable[[Any], bool]
+    expected: Any
+    reason: str
+    location: Location | None = None
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Test it for the flat arguments of a call; False when it cannot be read any more."""
+        try:
+            return self.check(self.read(leaves))
+        except (LookupError, AttributeError, ValueError, TypeError):
+            return False
+
+    @property
+    def text(self) -> str:
+        """Such as ``global scale is 3.0``."""
+        return f"{self.path} is {self.expected!r}"
+
+
+Guard = SizeGuard | ScalarGuard | StridesGuard | CaptureGuard
+
+
+def same_constant(value: Any, expected: Any) -> bool:
+    """Equal in type and value; floats bit for bit, so that -0.0 and NaN are told apart."""
+    if type(value) is not type(expected):
+        return False
+    if isinstance(expected, float | complex | np.inexact):
+        return bool(np.asarray(value).tobytes() == np.asarray(expected).tobytes())
+    return bool(value == expected)

@@ -1,0 +1,230 @@
+"""The integer that user code gets for a size: exact arithmetic, decisions by hint.
+
+``x.shape[0]`` is a `TracedSize` where the size is not known while compiling. Arithmetic on
+sizes stays symbolic; a comparison is decided as in the example call and guarded; what needs the
+very number (``range``, list subscripts) fixes it, with a guard.
+
+Not here: arithmetic that leaves the integers (number.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tracemill.compiler.dims import Dim, Size, dim_text, maximum, minimum
+
+if TYPE_CHECKING:
+    from .state import Trace
+
+
+class TracedSize:
+    """A size. Behaves as an int wherever it can without being one."""
+
+    __slots__ = ("size", "trace")
+    __array_priority__ = 1000.0
+
+    def __init__(self, trace: Trace, size: Dim) -> None:
+        self.trace = trace
+        self.size = size
+
+    @property
+    def __class__(self) -> Any:
+        return int
+
+    def now(self) -> Size:
+        """The size over the symbols that remain."""
+        return self.trace.sizes.normal(self.size)
+
+    def __index__(self) -> int:
+        return self.trace.sizes.specialise(self.size, f"Python code needs {self.size!r} as a number")
+
+    __int__ = __index__
+    __hash__ = lambda self: hash(self.__index__())  # noqa: E731
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __bool__(self) -> bool:
+        return not self.trace.sizes.equal(self.size, 0, "Python code asks whether it is zero")
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: a + b, "__add__")
+
+    def __radd__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: b + a, "__radd__")
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: a - b, "__sub__")
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: b - a, "__rsub__")
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, list | tuple | str):
+            return other * self.__index__()
+        return self._apply(other, lambda a, b: a * b, "__mul__")
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._apply(other, _floor_divide, "__floordiv__")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: _floor_divide(b, a), "__rfloordiv__")
+
+    def __mod__(self, other: Any) -> Any:
+        return self._apply(other, _modulo, "__mod__")
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._apply(other, lambda a, b: _modulo(b, a), "__rmod__")
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if type(other) is int and 0 <= other <= 8 and modulus is None:
+            total: Size = 1
+            for _ in range(other):
+                total = total * self.now()
+            return user_size(self.trace, total)
+        return self._leave("__pow__", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._leave("__rpow__", other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._leave("__truediv__", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._leave("__rtruediv__", other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * 2**other if type(other) is int else self._leave("__lshift__", other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // 2**other if type(other) is int else self._leave("__rshift__", other)
+
+    def __neg__(self) -> Any:
+        return user_size(self.trace, -self.now())
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __round__(self, digits: Any = None) -> Any:
+        return self
+
+    __trunc__ = __floor__ = __ceil__ = __pos__
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare(other, lambda s, a, b, why: s.equal(a, b, why), "__eq__")
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare(other, lambda s, a, b, why: not s.equal(a, b, why), "__ne__")
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare(other, lambda s, a, b, why: not s.at_least(a, b, why), "__lt__")
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare(other, lambda s, a, b, why: s.at_least(b, a, why), "__le__")
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(other, lambda s, a, b, why: not s.at_least(b, a, why), "__gt__")
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(other, lambda s, a, b, why: s.at_least(a, b, why), "__ge__")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        return self.trace.dispatch.ufunc(ufunc, method, args, keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        return self.trace.dispatch.function(function, args, keywords)
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        return self.number().__array__()
+
+    def __repr__(self) -> str:
+        return dim_text(self.now())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.__index__(), spec) if spec else repr(self)
+
+    def __copy__(self) -> TracedSize:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> TracedSize:
+        return self
+
+    def number(self) -> Any:
+        """The size as a run-time number of the graph."""
+        return self.trace.dispatch.number(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__index__(), name)
+
+    def _apply(self, other: Any, function: Callable[[Size, Size], Size], name: str) -> Any:
+        kind = type(other)
+        if kind is int or kind is bool:
+            return user_size(self.trace, function(self.now(), int(other)))
+        if kind is TracedSize:
+            return user_size(self.trace, function(self.now(), other.now()))
+        return self._leave(name, other)
+
+    def _compare(self, other: Any, decide: Callable[..., bool], name: str) -> Any:
+        kind = type(other)
+        if kind is int or kind is bool:
+            right: Size = int(other)
+        elif kind is TracedSize:
+            right = other.now()
+        else:
+            return self._leave(name, other)
+        return decide(self.trace.sizes, self.now(), right, "Python code compares these sizes")
+
+    def _leave(self, name: str, other: Any) -> Any:
+        """Arithmetic with something else: the size becomes a run-time number."""
+        if isinstance(other, str | bytes | list | tuple | dict | type(None)):
+            return NotImplemented
+        method = getattr(self.number(), name, None)
+        return NotImplemented if method is None else method(other)
+
+
+def user_size(trace: Trace, size: Size) -> Any:
+    """An int, or a `TracedSize` where the size is symbolic."""
+    return TracedSize(trace, size) if isinstance(size, Dim) else size
+
+
+def plain_size(size: Any) -> Size:
+    """The size that an integer of user code stands for. Raises TypeError."""
+    if type(size) is TracedSize:
+        return size.now()
+    return int(size.__index__())
+
+
+def largest(trace: Trace, a: Size, b: Size) -> Any:
+    """max(a, b) as a user's integer."""
+    return user_size(trace, maximum(a, b))
+
+
+def smallest(trace: Trace, a: Size, b: Size) -> Any:
+    """min(a, b) as a user's integer."""
+    return user_size(trace, minimum(a, b))
+
+
+def _floor_divide(a: Size, b: Size) -> Size:
+    if b == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    return a // b
+
+
+def _modulo(a: Size, b: Size) -> Size:
+    if b == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    return a % b

@@ -1,0 +1,275 @@
+"""Python numbers known only at run time: weak scalars.
+
+A bool, int, float or complex argument is a `TracedNumber`, and so is ``float(x)`` of a traced
+value. Arithmetic among them (and plain numbers and sizes) follows Python and stays weak; with
+arrays they promote as Python numbers do.
+
+Invariants: the value is rank 0 of the dtype bool, i64, f64 or c128.
+Not here: promotion with arrays (numpy/ufuncs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.types import BOOL, C128, F64, I64, DType
+
+from .concrete import concrete
+from .integer import TracedSize
+from .state import Trace
+from .tensor import number_error
+
+KINDS: dict[type, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
+_RANK = {bool: 0, int: 1, float: 2, complex: 3}
+# operator -> (op, kinds it is computed in at least, kind of the result if not the operands')
+_ARITHMETIC: dict[str, tuple[str, type, type | None]] = {
+    "add": ("add", int, None),
+    "sub": ("sub", int, None),
+    "mul": ("mul", int, None),
+    "truediv": ("div", float, None),
+    "floordiv": ("floor_divide", int, None),
+    "mod": ("remainder", int, None),
+    "pow": ("power", int, None),
+    "and": ("bitwise_and", bool, None),
+    "or": ("bitwise_or", bool, None),
+    "xor": ("bitwise_xor", bool, None),
+    "lshift": ("left_shift", int, None),
+    "rshift": ("right_shift", int, None),
+    "lt": ("less", bool, bool),
+    "le": ("less_equal", bool, bool),
+    "gt": ("greater", bool, bool),
+    "ge": ("greater_equal", bool, bool),
+    "eq": ("equal", bool, bool),
+    "ne": ("not_equal", bool, bool),
+}
+
+
+class TracedNumber:
+    """A Python number of kind `kind` (bool, int, float or complex)."""
+
+    __slots__ = ("kind", "trace", "value")
+    __array_priority__ = 1000.0
+
+    def __init__(self, trace: Trace, value: Value, kind: type) -> None:
+        self.trace = trace
+        self.value = value
+        self.kind = kind
+
+    @property
+    def __class__(self) -> Any:
+        return self.kind
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        if self.kind is complex:
+            return TracedNumber(self.trace, self.trace.emit("real", self.value), float)
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        if self.kind is complex:
+            return TracedNumber(self.trace, self.trace.emit("imag", self.value), float)
+        return 0.0 if self.kind is float else 0
+
+    def conjugate(self) -> Any:
+        """The complex conjugate."""
+        if self.kind is complex:
+            return TracedNumber(self.trace, self.trace.emit("conj", self.value), complex)
+        return self
+
+    def item(self) -> TracedNumber:
+        """Itself."""
+        return self
+
+    def converted(self, kind: type) -> TracedNumber:
+        """As ``int(x)``, ``float(x)``, ``bool(x)`` and ``complex(x)`` convert."""
+        if kind is self.kind:
+            return self
+        if kind in (int, float) and self.kind is complex:
+            raise TypeError(
+                f"{kind.__name__}() argument must be a string or a real number, not 'complex'"
+            )
+        return TracedNumber(self.trace, self.trace.cast(self.value, KINDS[kind]), kind)
+
+    def __bool__(self) -> bool:
+        return bool(self._number("bool"))
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
+
+    def __index__(self) -> int:
+        if _RANK[self.kind] > 1:
+            raise TypeError(f"'{self.kind.__name__}' object cannot be interpreted as an integer")
+        return int(self._number("index"))
+
+    def __hash__(self) -> int:
+        return hash(self._number("hash").item())
+
+    def __round__(self, digits: Any = None) -> Any:
+        if self.kind is not float:
+            return self
+        if digits is None:
+            rounded = self.trace.emit("rint", self.value)
+            return TracedNumber(self.trace, self.trace.cast(rounded, I64), int)
+        made = self.trace.dispatch.function(np.round, (self, digits), {})
+        return TracedNumber(self.trace, made.value, float)
+
+    def __trunc__(self) -> Any:
+        return self.converted(int)
+
+    def __floor__(self) -> Any:
+        return self._rounded("floor")
+
+    def __ceil__(self) -> Any:
+        return self._rounded("ceil")
+
+    def __neg__(self) -> Any:
+        return self._unary("neg")
+
+    def __pos__(self) -> Any:
+        return self.converted(int) if self.kind is bool else self
+
+    def __abs__(self) -> Any:
+        if self.kind is complex:
+            return TracedNumber(self.trace, self.trace.emit("abs", self.value), float)
+        return self._unary("abs")
+
+    def __invert__(self) -> Any:
+        return self._unary("invert")
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        return self.trace.dispatch.ufunc(ufunc, method, args, keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        return self.trace.dispatch.function(function, args, keywords)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise number_error(self, "array")
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else format(self._number("format").item(), spec)
+
+    def __copy__(self) -> TracedNumber:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> TracedNumber:
+        return self
+
+    @property
+    def made(self) -> Location | None:
+        """Where in the user's program this was computed."""
+        return None if self.value.node is None else self.value.node.location
+
+    def __repr__(self) -> str:
+        ended = "" if self.trace.alive else ", its trace has ended"
+        return f"<traced {self.kind.__name__} %{self.value.name}{ended}>"
+
+    def _number(self, wanted: str) -> Any:
+        self.trace.check_alive(self.made)
+        found = concrete(self.trace, self.value, f"{wanted}() of it was taken")
+        if found is None:
+            raise number_error(self, wanted)
+        return found
+
+    def _rounded(self, op: str) -> Any:
+        if self.kind is not float:
+            return self
+        value = self.trace.emit(op, self.value)
+        return TracedNumber(self.trace, self.trace.cast(value, I64), int)
+
+    def _unary(self, op: str) -> Any:
+        number = self.converted(int) if self.kind is bool else self
+        return TracedNumber(self.trace, self.trace.emit(op, number.value), number.kind)
+
+
+def arithmetic(name: str, left: Any, right: Any) -> Any:
+    """A Python operator on two weak numbers; NotImplemented for anything else."""
+    op, least, result = _ARITHMETIC[name]
+    first, second = _kind_of(left), _kind_of(right)
+    if first is None or second is None:
+        return NotImplemented
+    trace: Trace = left.trace if type(left) is TracedNumber else right.trace
+    kind = max(first, second, least, key=_RANK.__getitem__)
+    if name == "pow" and kind is int:
+        kind = _power_kind(right)
+    dtype = KINDS[kind]
+    made = trace.emit(op, _value_of(trace, left, dtype), _value_of(trace, right, dtype))
+    return TracedNumber(trace, made, result or kind)
+
+
+def _power_kind(exponent: Any) -> type:
+    """int, or float where the exponent is negative, which a run-time one is fixed to tell."""
+    return float if int(exponent) < 0 else int
+
+
+def _kind_of(number: Any) -> type | None:
+    kind = type(number)
+    if kind is TracedNumber:
+        found: type = number.kind
+        return found
+    if kind is TracedSize:
+        return int
+    return kind if kind in KINDS else None
+
+
+def _value_of(trace: Trace, number: Any, dtype: DType) -> Value:
+    if type(number) is TracedNumber:
+        number.trace.check_alive(number.made)
+        return trace.cast(number.value, dtype)
+    if type(number) is TracedSize:
+        return trace.cast(trace.size_value(number.now()), dtype)
+    return trace.literal(number, dtype)
+
+
+def _operator(name: str, ufunc: np.ufunc, reflected: bool) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        pair = (other, self) if reflected else (self, other)
+        found = arithmetic(name, *pair)
+        if found is not NotImplemented:
+            return found
+        if isinstance(other, np.ndarray | np.generic):
+            return self.trace.dispatch.ufunc(ufunc, "__call__", pair, {})
+        return NotImplemented
+
+    return operator
+
+
+_UFUNCS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "lshift": np.left_shift, "rshift": np.right_shift,
+}  # fmt: skip
+_COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+
+def _install() -> None:
+    for name, ufunc in _UFUNCS.items():
+        setattr(TracedNumber, f"__{name}__", _operator(name, ufunc, False))
+        setattr(TracedNumber, f"__r{name}__", _operator(name, ufunc, True))
+    for name, ufunc in _COMPARISONS.items():
+        setattr(TracedNumber, f"__{name}__", _operator(name, ufunc, False))
+
+
+_install()

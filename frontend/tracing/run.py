@@ -1,0 +1,162 @@
+"""Run a function once on traced arguments and collect its graph.
+
+Not here: flattening of arguments (the caller's), interception of what the function calls
+(intercept/), the dispatch table (numpy/dispatch.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from tracemill.compiler.dims import Dim
+from tracemill.compiler.ir.graph import Graph, Value
+from tracemill.compiler.types import TensorType, dtype_of
+
+from ..intercept.entry import intercepted
+from ..numpy.dispatch import DISPATCH
+from .capture import capture, refuse_shared_memory
+from .integer import TracedSize
+from .leaves import ArrayLeaf, Leaf, MadeLeaf, NumpyScalarLeaf, ScalarLeaf
+from .number import KINDS, TracedNumber
+from .paths import Paths
+from .result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput, TraceResult
+from .state import Input, Trace, fail
+from .tensor import TracedArray, TracedScalar
+from .views import Base
+
+Flatten = Callable[[Any], tuple[Sequence[Any], Any]]
+Rebuild = Callable[[list[Any]], tuple[Sequence[Any], Mapping[str, Any]]]
+
+
+def flatten_results(results: Any) -> tuple[Sequence[Any], Any]:
+    """The default `flatten`: optree, None is a leaf."""
+    leaves, structure = optree.tree_flatten(results, none_is_leaf=True)
+    return leaves, structure
+
+
+def trace(
+    function: Callable[..., Any],
+    leaves: Sequence[Leaf],
+    rebuild: Rebuild | None = None,
+    *,
+    hints: Mapping[str, int] | None = None,
+    name: str = "",
+    flatten: Flatten = flatten_results,
+) -> TraceResult:
+    """Run `function` once on traced arguments.
+
+    leaves: its flat arguments. rebuild: makes (args, kwargs) of the traced leaves; without it
+    they are the positional arguments. hints: the size of each symbol in the example call.
+    flatten: (results) -> (leaves, structure).
+    Exceptions of the function pass through.
+    """
+    name = name or getattr(function, "__name__", "function")
+    with Trace(name, DISPATCH, dict(hints or {})) as running:
+        running.paths = Paths(running)
+        made: list[Any] = []
+        for index, leaf in enumerate(leaves):
+            made.append(_argument(running, leaf, index, made))
+        args, keywords = rebuild(made) if rebuild is not None else (made, {})
+        results = intercepted(function, running)(*args, **keywords)
+        flat, structure = flatten(results)
+        return _finished(running, flat, structure, made)
+
+
+def _argument(running: Trace, leaf: Leaf, index: int, made: Sequence[Any]) -> Any:
+    if isinstance(leaf, ArrayLeaf):
+        if leaf.same_as is not None:
+            return made[leaf.same_as]
+        item = Input("argument", leaf.name or f"x{index}", index)
+        value = running.add_input(item, TensorType(leaf.dtype, leaf.shape))
+        place = len(running.inputs) - 1
+        base = Base(value, leaf.strides, place, leaf.writeable)
+        return TracedArray(running, base, (), value)
+    if isinstance(leaf, ScalarLeaf):
+        kind = type(leaf.value)
+        if kind is int and not -(2**63) <= leaf.value < 2**63:  # type: ignore[operator]
+            raise fail(
+                "TM246",
+                f"the argument {leaf.name or index} is {leaf.value}, which no 64-bit integer holds",
+            )
+        item = Input("scalar", leaf.name or f"x{index}", index, value=leaf.value)
+        value = running.add_input(item, TensorType(KINDS[kind], ()))
+        return TracedNumber(running, value, kind)
+    if isinstance(leaf, NumpyScalarLeaf):
+        item = Input("argument", leaf.name or f"x{index}", index, value=leaf.value)
+        dtype = dtype_of(np.asarray(leaf.value).dtype)
+        assert dtype is not None
+        return TracedScalar(running, running.add_input(item, TensorType(dtype, ())))
+    if isinstance(leaf, MadeLeaf):
+        return leaf.make(running)
+    if running.paths is not None:
+        running.paths.add_argument(leaf.value, index, leaf.name)
+    return leaf.value
+
+
+def _finished(
+    running: Trace, flat: Sequence[Any], structure: Any, made: Sequence[Any]
+) -> TraceResult:
+    results: list[Value] = []
+    places: dict[Value, int] = {}
+
+    def place(value: Value) -> int:
+        if value not in places:
+            places[value] = len(results)
+            results.append(value)
+        return places[value]
+
+    seen: dict[int, int] = {}
+    outputs = [_output(running, item, i, place, seen) for i, item in enumerate(flat)]
+    writes = {i: place(value) for i, value in _written(running, made).items()}
+    graph: Graph = running.builder.finish(results)
+    sizes = running.sizes
+    used = {s for p in graph.params for n in p.tensor.shape if isinstance(n, Dim) for s in n.symbols()}
+    graph.hints = {name: hint for name, hint in sizes.hints.items() if name in used}
+    guards = (*sizes.guards, *running.guards)
+    if running.outer is not None:
+        guards = tuple(running.guards)
+    return TraceResult(
+        graph, tuple(running.inputs), tuple(outputs), structure, writes, guards,
+        dict(running.hints), dict(sizes.replaced),
+    )  # fmt: skip
+
+
+def _output(
+    running: Trace, item: Any, index: int, place: Callable[[Value], int], seen: dict[int, int]
+) -> Output:
+    kind = type(item)
+    if kind is np.ndarray:
+        item, kind = capture(running, item), TracedArray
+    if kind is TracedArray and item.trace is running:
+        base = item.base_memory
+        if base.input is not None and not item.steps and running.inputs[base.input].kind != "outer":
+            return InputOutput(base.input)
+        same = seen.setdefault(id(item), index)
+        return TensorOutput(place(item.value), "array", None if same == index else same)
+    if kind is TracedScalar and item.trace is running:
+        return TensorOutput(place(item.value), "scalar")
+    if kind is TracedNumber and item.trace is running:
+        return TensorOutput(place(item.value), item.kind.__name__)
+    if kind is TracedSize:
+        return SizeOutput(item.now())
+    if hasattr(item, "trace") and kind in (TracedArray, TracedScalar, TracedNumber):
+        item.trace.check_alive(item.made)
+        raise fail("TM103", f"{item!r} belongs to another trace and is returned")
+    return StaticOutput(item)
+
+
+def _written(running: Trace, made: Sequence[Any]) -> dict[int, Value]:
+    """Input index -> final content, for memory of arguments and captured arrays."""
+    found: dict[int, Value] = {}
+    captured = [item[1] for item in running.captured.values() if isinstance(item, tuple)]
+    for item in (*made, *captured):
+        if type(item) is TracedArray and item.trace is running:
+            base = item.base_memory
+            if base.version and base.input is not None:
+                refuse_shared_memory(running, base.input)
+                found[base.input] = base.value
+    return found

@@ -1,0 +1,177 @@
+"""Facts about sizes: the trace's answers to "are these equal?", "is this at least 2?".
+
+An answer that does not follow from the expressions is taken from the example call (the hints)
+and recorded as a guard. An equality removes a symbol: it is replaced by what it equals,
+everywhere. So after ``n == m`` all types speak of one symbol.
+
+Invariants: `listeners` hear of every removal. `replaced` maps removed symbols to sizes over the remaining ones; each remaining
+symbol is the bare size of some argument axis.
+Not here: types and nodes that mention a removed symbol (the trace rewrites them), the integer
+that user code sees (integer.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tracemill.compiler.dims import Dim, Size, dim_text
+from tracemill.compiler.ir.graph import Location
+
+from .guards import SizeGuard
+
+Place = Callable[[], Location | None]
+
+
+class Sizes:
+    """The symbols of one trace, their hints and what is known about them."""
+
+    def __init__(self, hints: Mapping[str, int], place: Place) -> None:
+        self.hints = dict(hints)
+        self.listeners: list[Callable[[Mapping[str, Size]], None]] = []
+        self.guards: list[SizeGuard] = []
+        self.replaced: dict[str, Size] = {}
+        self._order = {name: i for i, name in enumerate(self.hints)}
+        self._lower: dict[Dim, int] = {}
+        self._unequal: set[Size] = set()
+        self._place = place
+
+    def add(self, hints: Mapping[str, int]) -> None:
+        """Learn of further symbols."""
+        for name, hint in hints.items():
+            self.hints.setdefault(name, hint)
+            self._order.setdefault(name, len(self._order))
+
+    def normal(self, size: Size) -> Size:
+        """The size over the remaining symbols."""
+        if type(size) is int or not self.replaced:
+            return size
+        return size.substitute(self.replaced) if isinstance(size, Dim) else size
+
+    def hint(self, size: Size) -> int:
+        """The size in the example call."""
+        return size.evaluate(self.hints) if isinstance(size, Dim) else size
+
+    def equal(self, left: Size, right: Size, reason: str) -> bool:
+        """Decide ``left == right``, making them one size if it holds in the example call."""
+        left, right = self.normal(left), self.normal(right)
+        if left == right:
+            return True
+        difference = left - right
+        if isinstance(difference, int) or difference in self._unequal:
+            return False
+        if self.hint(left) != self.hint(right):
+            if not self._signed(difference):
+                self._unequal.add(difference)
+                self._guard(left, "!=", right, reason)
+            return False
+        self._guard(left, "==", right, reason)
+        self._unify(left, right, reason)
+        return True
+
+    def at_least(self, left: Size, right: Size, reason: str) -> bool:
+        """Decide ``left >= right``."""
+        left, right = self.normal(left), self.normal(right)
+        difference = left - right
+        if isinstance(difference, int):
+            return difference >= 0
+        if self._known(difference):
+            return True
+        if self._known(-1 - difference):
+            return False
+        holds = self.hint(difference) >= 0
+        self._learn(difference if holds else -1 - difference)
+        self._guard(left, ">=" if holds else "<", right, reason)
+        return holds
+
+    def specialise(self, size: Size, reason: str) -> int:
+        """The size as an integer: its symbols are fixed to the example call's."""
+        size = self.normal(size)
+        if isinstance(size, int):
+            return size
+        value = self.hint(size)
+        self.equal(size, value, reason)
+        return value
+
+    def _unify(self, left: Size, right: Size, reason: str) -> None:
+        """Replace one symbol so that the two become one; where none can be, fix them all."""
+        difference = left - right
+        assert isinstance(difference, Dim)
+        for name in sorted(difference.symbols(), key=self._order.__getitem__, reverse=True):
+            factor = difference.coefficient(name)
+            if factor in (1, -1):
+                rest = difference - factor * Dim.symbol(name)
+                self._replace({name: -rest if factor == 1 else rest})
+                return
+        for name in sorted(difference.symbols()):
+            value = self.hints[name]
+            self._guard(Dim.symbol(name), "==", value, reason)
+            self._replace({name: value})
+
+    def _replace(self, change: dict[str, Size]) -> None:
+        self.replaced = {
+            name: s.substitute(change) if isinstance(s, Dim) else s
+            for name, s in self.replaced.items()
+        } | change
+        lower, self._lower = self._lower, {}
+        for shape, bound in lower.items():
+            known = shape.substitute(change) - bound
+            if isinstance(known, Dim):
+                self._learn(known)
+        unequal = (s.substitute(change) for s in self._unequal if isinstance(s, Dim))
+        self._unequal = {s for s in unequal if isinstance(s, Dim)}
+        for listener in self.listeners:
+            listener(change)
+
+    def _guard(self, left: Size, relation: str, right: Size, reason: str) -> None:
+        self.guards.append(SizeGuard(left, relation, right, reason, self._place()))
+
+    def _known(self, difference: Size) -> bool:
+        """True when ``difference >= 0`` follows from sizes not being negative or from facts."""
+        if isinstance(difference, int):
+            return difference >= 0
+        part, offset = _split(difference)
+        if offset >= 0 and all(c > 0 and _not_negative(t) for t, c in part.terms):
+            return True
+        bound = self._lower.get(part)
+        return bound is not None and bound + offset >= 0
+
+    def _signed(self, difference: Dim) -> bool:
+        """True when the difference is known to be positive or negative."""
+        return self._known(difference - 1) or self._known(-1 - difference)
+
+    def _learn(self, difference: Size) -> None:
+        """Remember ``difference >= 0``."""
+        if isinstance(difference, Dim):
+            part, offset = _split(difference)
+            self._lower[part] = max(self._lower.get(part, -offset), -offset)
+
+
+def _split(size: Dim) -> tuple[Dim, int]:
+    """The part with symbols, and the constant."""
+    constant = next((c for t, c in size.terms if not t), 0)
+    if not constant:
+        return size, 0
+    part = size - constant
+    assert isinstance(part, Dim), dim_text(size)
+    return part, constant
+
+
+def _not_negative(factors: tuple[object, ...]) -> bool:
+    for factor in factors:
+        if isinstance(factor, str):
+            continue
+        operation, a, b = factor  # type: ignore[misc]
+        if operation in ("//", "%") and isinstance(b, int) and b > 0:
+            if operation == "%" or isinstance(a, Dim) and _split_not_negative(a):
+                continue
+        if operation in ("max", "min") and all(
+            s >= 0 if isinstance(s, int) else _split_not_negative(s) for s in (a, b)
+        ):
+            continue
+        return False
+    return True
+
+
+def _split_not_negative(size: Dim) -> bool:
+    part, offset = _split(size)
+    return offset >= 0 and all(c > 0 and _not_negative(t) for t, c in part.terms)

@@ -1,0 +1,81 @@
+"""Where in the user's program we are: the nearest frame that is neither ours nor NumPy's.
+
+Rewritten functions are compiled under the user's file name and lines, so their frames count as
+the user's.
+
+Not here: printing of errors.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+import numpy as np
+
+from tracemill.compiler.ir.graph import Location
+
+
+def _folders() -> tuple[str, ...]:
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = os.path.dirname(here)
+    layers = [os.path.join(root, name) for name in ("compiler", "runtime", "backends")]
+    return tuple(os.path.join(folder, "") for folder in (here, *layers, os.path.dirname(np.__file__)))
+
+
+OWN_FOLDERS = _folders()
+_LIBRARY_FOLDERS = tuple(
+    os.path.join(os.path.realpath(path), "")
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths().get(name))
+)
+_PLACES: dict[tuple[CodeType, int], Location] = {}
+_OURS: dict[CodeType, bool] = {}
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The nearest user frame, searched from `depth` callers up."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        ours = _OURS.get(code)
+        if ours is None:
+            name = code.co_filename
+            ours = _OURS[code] = name.startswith(OWN_FOLDERS) or name.startswith("<frozen")
+        if not ours:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def user_location(depth: int = 1) -> Location | None:
+    """The place of the nearest user frame."""
+    frame = user_frame(depth + 1)
+    if frame is None:
+        return None
+    key = (frame.f_code, frame.f_lasti)
+    place = _PLACES.get(key)
+    if place is None:
+        if len(_PLACES) > 100_000:
+            _PLACES.clear()
+            _OURS.clear()
+        code = frame.f_code
+        place = _PLACES[key] = Location(code.co_filename, frame.f_lineno, code.co_name)
+    return place
+
+
+def source_line(location: Location | None) -> str:
+    """The text of that line, stripped; empty where it cannot be read."""
+    return "" if location is None else linecache.getline(location.file, location.line).strip()
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library_file(filename: str) -> bool:
+    """True for the standard library, installed packages and tracemill itself."""
+    if filename.startswith(OWN_FOLDERS) or filename.startswith("<frozen"):
+        return True
+    return os.path.realpath(filename).startswith(_LIBRARY_FOLDERS)

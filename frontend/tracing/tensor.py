@@ -1,0 +1,447 @@
+"""What user code holds while it is traced: arrays and NumPy scalars without data.
+
+A traced array answers as a `numpy.ndarray`, a traced scalar as a NumPy scalar of its dtype.
+Operators, methods and NumPy functions go to the trace's dispatch table.
+
+Invariants: scalars never change; an array's content changes only through `write`.
+Not here: the meaning of any operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tracemill.compiler.dims import Size, product
+from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.types import TensorType
+
+from .concrete import concrete
+from .integer import TracedSize, user_size
+from .source import source_line, user_location
+from .state import Trace, fail
+from .views import Base, Step, Strides, contiguous_strides, read_steps, write_steps
+
+
+class Traced:
+    """What arrays and scalars have in common."""
+
+    __slots__ = ("trace",)
+    __array_priority__ = 1000.0
+    trace: Trace
+
+    @property
+    def value(self) -> Value:
+        """The present content in the graph."""
+        raise NotImplementedError
+
+    # -- attributes of numpy.ndarray
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """Element type and shape."""
+        return self.value.tensor
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy dtype."""
+        return self.value.tensor.dtype.numpy
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes; those unknown while compiling are `TracedSize`s."""
+        shape = self.value.tensor.shape
+        for size in shape:
+            if type(size) is not int:
+                return tuple([user_size(self.trace, s) for s in shape])
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.value.tensor.shape)
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        return user_size(self.trace, product(self.value.tensor.shape))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.value.tensor.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self.trace.dispatch.attribute(name)
+        if found is not None:
+            return found(self)
+        found = self.trace.dispatch.method(name)
+        if found is None:
+            raise self.trace.dispatch.no_attribute(name)
+        return partial(found, self)
+
+    # -- NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        return self.trace.dispatch.ufunc(ufunc, method, args, keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        return self.trace.dispatch.function(function, args, keywords)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self.trace.check_alive(self.made)
+        raise fail(
+            "TM106",
+            f"code that cannot be traced asked for the data of {self!r}",
+            hint="NumPy's functions can be traced, C code and other libraries cannot: "
+            "call those outside the compiled function",
+        )
+
+    # -- conversions that need the number itself
+
+    def __bool__(self) -> bool:
+        return bool(self._number("bool"))
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
+
+    def __index__(self) -> int:
+        return int(self._number("index").__index__())
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else format(self._number("format").item(), spec)
+
+    def _number(self, wanted: str) -> Any:
+        self.trace.check_alive(self.made)
+        found = concrete(self.trace, self.value, f"{wanted}() of it was taken")
+        if found is None:
+            raise number_error(self, wanted)
+        return found
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    @property
+    def made(self) -> Location | None:
+        """Where in the user's program this was computed."""
+        node = self._last_value().node
+        return None if node is None else node.location
+
+    def _last_value(self) -> Value:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        value = self._last_value()
+        ended = "" if self.trace.alive else ", its trace has ended"
+        return f"<traced {value.type!r} %{value.name}{ended}>"
+
+
+class TracedScalar(Traced):
+    """A NumPy scalar, such as ``x.sum()`` or ``x[0]``."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, trace: Trace, value: Value) -> None:
+        self.trace = trace
+        self._value = value
+
+    @property
+    def value(self) -> Value:
+        return self._value
+
+    def _last_value(self) -> Value:
+        return self._value
+
+    @property
+    def __class__(self) -> Any:
+        return self._value.tensor.dtype.numpy.type
+
+    def __hash__(self) -> int:
+        return hash(self._number("hash").item())
+
+
+class TracedArray(Traced):
+    """An array: a view, or the whole, of versioned memory."""
+
+    __slots__ = ("_value", "_version", "base_memory", "parent", "steps")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, trace: Trace, base: Base, steps: tuple[Step, ...] = (), value: Value | None = None
+    ) -> None:
+        self.trace = trace
+        self.base_memory = base
+        self.steps = steps
+        if value is None:
+            value = read_steps(trace, base.value, steps) if steps else base.value
+        self._value = value
+        self._version = base.version
+        self.parent: TracedArray | None = None
+
+    @property
+    def value(self) -> Value:
+        base = self.base_memory
+        if self._version != base.version:
+            self._value = read_steps(self.trace, base.value, self.steps)
+            self._version = base.version
+        return self._value
+
+    def _last_value(self) -> Value:
+        return self._value
+
+    @property
+    def tensor_type(self) -> TensorType:
+        return self._value.tensor
+
+    @property
+    def __class__(self) -> Any:
+        return np.ndarray
+
+    def view_by(self, step: Step) -> TracedArray:
+        """A view of this view. No new memory."""
+        made = TracedArray(
+            self.trace, self.base_memory, (*self.steps, step), step.read(self.trace, self.value)
+        )
+        made.parent = self
+        return made
+
+    def write(self, content: Value) -> None:
+        """Replace the content; type and shape are those of the array. Raises ValueError."""
+        base = self.base_memory
+        self.require_writeable()
+        trace = self.trace
+        base.value = write_steps(trace, base.value, self.steps, content) if self.steps else content
+        base.version += 1
+        self._value = content
+        self._version = base.version
+
+    def require_writeable(self) -> None:
+        """Refuse read-only memory. Raises ValueError."""
+        self.trace.check_alive(self.made)
+        if not self.is_writeable:
+            raise fail("TM247", "assignment destination is read-only")
+
+    @property
+    def is_writeable(self) -> bool:
+        """Whether NumPy would let this array be written."""
+        return self.base_memory.writeable and all(step.writeable for step in self.steps)
+
+    def element_strides(self) -> Strides:
+        """Strides in elements."""
+        chain: list[TracedArray] = []
+        at = self
+        while at.parent is not None:
+            chain.append(at)
+            at = at.parent
+        strides = at.base_memory.strides or contiguous_strides(at.tensor_type.shape)
+        for view in reversed(chain):
+            assert view.parent is not None
+            found = view.steps[-1].strides(self.trace, view.parent.tensor_type.shape, strides)
+            assert found is not None
+            strides = found
+        return strides
+
+    @property
+    def is_plain(self) -> bool:
+        """True for a whole array of C-contiguous memory."""
+        return not self.steps and self.base_memory.strides is None
+
+    @property
+    def real(self) -> Any:
+        """The real part: a view of a complex array."""
+        return self.trace.dispatch.attribute("real")(self)  # type: ignore[misc]
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.trace.dispatch.setitem(self.real, ..., value)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part: a view of a complex array."""
+        return self.trace.dispatch.attribute("imag")(self)  # type: ignore[misc]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.trace.dispatch.setitem(self.imag, ..., value)
+
+    def __len__(self) -> int:
+        shape = self.tensor_type.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return self.trace.sizes.specialise(shape[0], "its len() was taken by code that needs an int")
+
+    def __iter__(self) -> Iterator[Any]:
+        shape = self.tensor_type.shape
+        if not shape:
+            raise TypeError("iteration over a 0-d array")
+        count = self.trace.sizes.specialise(shape[0], "Python code iterates over this axis")
+        return (self[i] for i in range(count))
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(self.trace.dispatch.function(np.any, (self == item,), {}))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.trace.dispatch.getitem(self, key)
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        self.trace.dispatch.setitem(self, key, item)
+
+
+def _scalar_getitem(self: TracedScalar, key: Any) -> Any:
+    return self.trace.dispatch.getitem(self, key)
+
+
+TracedScalar.__getitem__ = _scalar_getitem  # type: ignore[attr-defined]
+
+
+def fresh(trace: Trace, value: Value, strides: Strides | None = None) -> TracedArray:
+    """A new array of its own memory."""
+    return TracedArray(trace, Base(value, strides), (), value)
+
+
+def result(trace: Trace, value: Value, strides: Strides | None = None) -> Traced:
+    """What a ufunc or reduction returns: an array, or a scalar where the rank is 0."""
+    if value.tensor.shape:
+        return TracedArray(trace, Base(value, strides), (), value)
+    return TracedScalar(trace, value)
+
+
+def number_error(traced: Any, wanted: str) -> Exception:
+    """The error for a traced value whose number Python code asks for."""
+    line = source_line(user_location())
+    if wanted == "bool":
+        word = line.split(" ", 1)[0].rstrip(":(") if line else ""
+        statement = word if word in ("if", "elif", "while", "assert", "not") else "a condition"
+        instead = {
+            "while": "tm.while_loop(condition, body, state)",
+            "assert": "a check of the arguments before the call",
+        }.get(statement, "np.where(condition, a, b) for values, or tm.cond(condition, f, g)")
+        what = f"`{statement}`" if statement != "a condition" else "Python"
+        return fail(
+            "TM101",
+            f"{what} needs to know whether {traced!r} is true while the function is traced"
+            + (f"\n    {line}" if line else ""),
+            "its value is known only when the compiled function runs",
+            f"write {instead}",
+        )
+    return fail(
+        "TM102",
+        f"{wanted}() needs the number of {traced!r} while the function is traced"
+        + (f"\n    {line}" if line else ""),
+        "its value is known only when the compiled function runs",
+        "keep it an array, or pass the number as a static argument",
+    )
+
+
+# -- operators
+
+_BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "lshift": np.left_shift, "rshift": np.right_shift, "divmod": np.divmod,
+}  # fmt: skip
+_COMPARISON = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+_FOREIGN = frozenset((str, bytes, dict, set, type(None)))
+
+
+def _forward(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) in _FOREIGN:
+            return NotImplemented
+        return self.trace.dispatch.ufunc(ufunc, "__call__", (self, other), {})
+
+    return operator
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) in _FOREIGN:
+            return NotImplemented
+        return self.trace.dispatch.ufunc(ufunc, "__call__", (other, self), {})
+
+    return operator
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return self.trace.dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
+
+    return operator
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    def operator(self: Any) -> Any:
+        return self.trace.dispatch.ufunc(ufunc, "__call__", (self,), {})
+
+    return operator
+
+
+def _power(self: Any, other: Any) -> Any:
+    """NumPy's operator computes some powers of float arrays by other functions."""
+    if self.dtype.kind in "fc" and type(self) is TracedArray:
+        function = None
+        if type(other) is int:
+            function = {2: np.square, -1: np.reciprocal}.get(other)
+        elif type(other) is float and other == 0.5:
+            function = np.sqrt
+        if function is not None:
+            return self.trace.dispatch.ufunc(function, "__call__", (self,), {})
+    return _forward(np.power)(self, other)
+
+
+def _compare(ufunc: np.ufunc, name: str) -> Callable[[Any, Any], Any]:
+    forward = _forward(ufunc)
+
+    def operator(self: Any, other: Any) -> Any:
+        if other is None or isinstance(other, str):
+            return NotImplemented if name not in ("eq", "ne") else name == "ne"
+        return forward(self, other)
+
+    return operator
+
+
+def _round(self: Any, digits: int = 0) -> Any:
+    return self.round(digits)
+
+
+def _install() -> None:
+    for name, ufunc in _BINARY.items():
+        setattr(Traced, f"__{name}__", _forward(ufunc))
+        setattr(Traced, f"__r{name}__", _reflected(ufunc))
+        if name != "divmod":
+            setattr(TracedArray, f"__i{name}__", _in_place(ufunc))
+    for name, ufunc in _COMPARISON.items():
+        setattr(Traced, f"__{name}__", _compare(ufunc, name))
+    for name, ufunc in _UNARY.items():
+        setattr(Traced, f"__{name}__", _unary(ufunc))
+    Traced.__pow__ = _power  # type: ignore[attr-defined]
+    Traced.__round__ = _round  # type: ignore[attr-defined]
+
+
+_install()
+
+__all__ = ["Size", "Traced", "TracedArray", "TracedScalar", "TracedSize", "fresh", "result"]

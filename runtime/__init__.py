@@ -1,0 +1,1 @@
+"""The runtime: executes plans and owns state, buffers, caches and checkpoints."""

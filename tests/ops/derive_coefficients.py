@@ -1,0 +1,275 @@
+"""Derives the polynomial coefficients of compiler/ops/math/coefficients.py.
+
+Each `Fit` asks for the polynomial, in the variable's own powers, that minimises the greatest
+weighted error over an interval (Remez' exchange in mpmath). Run this file to print the module;
+a nightly test compares it with what is committed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+
+from tracemill.compiler.ops.scalar_reference import fused_multiply_add
+
+mp.mp.dps = 50
+
+
+@dataclass(frozen=True)
+class Fit:
+    """weight(x) * (target(x) - sum(c[i] * x**i)) is kept small for low <= x <= high."""
+
+    name: str
+    target: Callable[[mp.mpf], mp.mpf]
+    low: object
+    high: object
+    degree: dict[str, int]
+    weight: Callable[[mp.mpf], mp.mpf]
+    doc: str
+
+
+def minimax(fit: Fit, degree: int) -> tuple[list[mp.mpf], mp.mpf]:
+    """Coefficients, lowest power first, and the greatest weighted error."""
+    low, high = mp.mpf(fit.low), mp.mpf(fit.high)
+    grid = [_cosine_point(low, high, i, 60 * (degree + 2)) for i in range(60 * (degree + 2) + 1)]
+    known = [(x, fit.target(x), fit.weight(x)) for x in grid]
+    picks = [round(i * (len(grid) - 1) / (degree + 1)) for i in range(degree + 2)]
+    for _ in range(30):
+        coefficients, level = _solve([known[i] for i in picks], degree)
+        errors = [w * (y - _evaluate(coefficients, x)) for x, y, w in known]
+        following = _extrema(errors, degree + 2)
+        worst = max(abs(e) for e in errors)
+        if following is None or worst <= abs(level) * mp.mpf("1.001"):
+            break
+        picks = following
+    return coefficients, worst
+
+
+def _cosine_point(low: mp.mpf, high: mp.mpf, index: int, count: int) -> mp.mpf:
+    return (low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * index / count)
+
+
+def _solve(points: list[tuple[mp.mpf, mp.mpf, mp.mpf]], degree: int):
+    size = degree + 2
+    matrix, right = mp.matrix(size, size), mp.matrix(size, 1)
+    for row, (x, y, w) in enumerate(points):
+        power = mp.mpf(1)
+        for column in range(degree + 1):
+            matrix[row, column] = w * power
+            power *= x
+        matrix[row, degree + 1] = (-1) ** row
+        right[row] = w * y
+    solution = mp.lu_solve(matrix, right)
+    return list(solution[: degree + 1]), solution[degree + 1]
+
+
+def _evaluate(coefficients: list[mp.mpf], x: mp.mpf) -> mp.mpf:
+    total = mp.mpf(0)
+    for c in reversed(coefficients):
+        total = total * x + c
+    return total
+
+
+def _extrema(errors: list[mp.mpf], count: int) -> list[int] | None:
+    """Indices of `count` alternating extreme errors, the smallest ends dropped."""
+    runs: list[int] = []
+    for i, e in enumerate(errors):
+        if runs and (errors[runs[-1]] > 0) == (e > 0):
+            if abs(e) > abs(errors[runs[-1]]):
+                runs[-1] = i
+        else:
+            runs.append(i)
+    if len(runs) < count:
+        return None
+    while len(runs) > count:
+        drop_first = abs(errors[runs[0]]) < abs(errors[runs[-1]])
+        runs = runs[1:] if drop_first else runs[:-1]
+    return runs
+
+
+def _series_safe(function, small_value, x, at="1e-12"):
+    """function(x), or the limit where x is too near 0 for it."""
+    return mp.mpf(small_value) if abs(x) < mp.mpf(at) else function(x)
+
+
+HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")
+QUARTER_PI = mp.pi / 4 * mp.mpf("1.01")
+HALF_PI = mp.pi / 2 * mp.mpf("1.005")
+ONE = lambda x: mp.mpf(1)
+
+
+def _odd_tail(f, third):
+    """(f(r) - r) / r**3 as a function of z = r*r."""
+    return lambda z: _series_safe(lambda z: (f(mp.sqrt(z)) - mp.sqrt(z)) / z / mp.sqrt(z), third, z)
+
+
+def _erfcx_tail(t):
+    """erfc(x) * exp(x*x) * (x + k) at x of t = (x - k) / (x + k)."""
+    k = ERFC_K
+    x = k * (1 + t) / (1 - t) if t < 1 else mp.inf
+    if x > 10**12:
+        return (1 + (1 - t) / (1 + t)) / mp.sqrt(mp.pi)
+    return (mp.erfc(x) * mp.exp(x * x) if x < 100 else _erfcx_far(x)) * (x + k)
+
+
+def _erfcx_far(x):
+    z = 1 / (2 * x * x)
+    total, term = mp.mpf(1), mp.mpf(1)
+    for n in range(1, 30):
+        term *= -(2 * n - 1) * z
+        total += term
+    return total / (x * mp.sqrt(mp.pi))
+
+
+ERFC_K = mp.mpf(3)
+
+FITS = [
+    Fit("EXP", lambda r: _series_safe(lambda r: (mp.exp(r) - 1 - r) / r**2, "0.5", r),
+        -HALF_LN2, HALF_LN2, {"f32": 4, "f64": 9}, lambda r: r**2 / mp.exp(r),
+        "(e**r - 1 - r) / r**2"),
+    Fit("EXPM1", lambda r: _series_safe(lambda r: (mp.exp(r) - 1 - r) / r**2, "0.5", r),
+        -HALF_LN2, HALF_LN2, {"f32": 5, "f64": 10}, lambda r: abs(r) + mp.mpf("1e-30"),
+        "(e**r - 1 - r) / r**2, relative to e**r - 1"),
+    Fit("EXP2", lambda r: _series_safe(lambda r: (2**r - 1) / r, mp.log(2), r),
+        "-0.5005", "0.5005", {"f32": 5, "f64": 10}, lambda r: abs(r) / 2**r + mp.mpf("1e-30"),
+        "(2**r - 1) / r"),
+    Fit("LOG_DIRECT", lambda f: _series_safe(
+            lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, mp.mpf(1) / 3, f),
+        mp.sqrt(mp.mpf(1) / 2) - 1, mp.sqrt(mp.mpf(2)) - 1, {"f32": 7},
+        lambda f: _series_safe(lambda f: abs(f**3 / mp.log1p(f)), 0, f) + mp.mpf("1e-20"),
+        "(log(1+f) - f + f**2/2) / f**3"),
+    Fit("LOG_BY_DIVISION", lambda z: _series_safe(
+            lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mp.mpf(2) / 3, z),
+        0, (3 - 2 * mp.sqrt(2)) ** 2 * mp.mpf("1.0001"), {"f64": 6}, lambda z: z + mp.mpf("1e-9"),
+        "(2 atanh(s)/s - 2) / s**2 in s**2, s = f/(2+f)"),
+    Fit("LOG_TAIL", lambda z: _series_safe(
+            lambda z: ((mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z - mp.mpf(1) / 3) / z,
+            mp.mpf(1) / 5, z, "1e-10"),
+        0, (3 - 2 * mp.sqrt(2)) ** 2 * mp.mpf("1.0001"), {"f64": 7},
+        lambda z: z**2 + mp.mpf("1e-9"), "((atanh(s)/s - 1)/s**2 - 1/3) / s**2 in s**2"),
+    Fit("EXP2_SINGLE", lambda r: _series_safe(lambda r: (2**r - 1) / r, mp.log(2), r),
+        "-0.5005", "0.5005", {"f64": 6}, lambda r: abs(r) / 2**r + mp.mpf("1e-30"),
+        "(2**r - 1) / r, good enough for f32"),
+    Fit("SIN", _odd_tail(mp.sin, mp.mpf(-1) / 6), 0, HALF_PI**2, {"f32": 3, "f64": 7},
+        lambda z: z + mp.mpf("1e-9"), "(sin(r) - r) / r**3 in r**2, |r| <= pi/2"),
+    Fit("SIN_SMALL", _odd_tail(mp.sin, mp.mpf(-1) / 6), 0, QUARTER_PI**2, {"f32": 2, "f64": 5},
+        lambda z: z + mp.mpf("1e-9"), "(sin(r) - r) / r**3 in r**2, |r| <= pi/4"),
+    Fit("COS_SMALL", lambda z: _series_safe(
+            lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24, z, "1e-10"),
+        0, QUARTER_PI**2, {"f32": 2, "f64": 5}, lambda z: z**2 + mp.mpf("1e-9"),
+        "(cos(r) - 1 + r**2/2) / r**4 in r**2, |r| <= pi/4"),
+    Fit("ASIN", _odd_tail(mp.asin, mp.mpf(1) / 6), 0, "0.2501", {"f32": 4, "f64": 11},
+        lambda z: z + mp.mpf("1e-9"), "(asin(r) - r) / r**3 in r**2, |r| <= 1/2"),
+    Fit("ATAN", _odd_tail(mp.atan, -mp.mpf(1) / 3), 0, mp.tan(mp.pi / 8) ** 2 * mp.mpf("1.001"),
+        {"f32": 4, "f64": 10}, lambda z: z + mp.mpf("1e-9"),
+        "(atan(r) - r) / r**3 in r**2, |r| <= tan(pi/8)"),
+    Fit("SINH", _odd_tail(mp.sinh, mp.mpf(1) / 6), 0, HALF_LN2**2, {"f32": 1, "f64": 4},
+        lambda z: z + mp.mpf("1e-9"), "(sinh(r) - r) / r**3 in r**2, |r| <= log(2)/2"),
+    Fit("COSH", lambda z: _series_safe(
+            lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, mp.mpf(1) / 2, z),
+        0, HALF_LN2**2, {"f32": 2, "f64": 5}, lambda z: z + mp.mpf("1e-9"),
+        "(cosh(r) - 1) / r**2 in r**2, |r| <= log(2)/2"),
+    Fit("TANH", _odd_tail(mp.tanh, -mp.mpf(1) / 3), 0, "0.37", {"f32": 4, "f64": 10},
+        lambda z: z + mp.mpf("1e-9"), "(tanh(r) - r) / r**3 in r**2, |r| <= 0.6"),
+    Fit("EXP_TWICE", lambda r: _series_safe(lambda r: (mp.exp(2 * r) - 1) / r, 2, r),
+        -HALF_LN2 / 2, HALF_LN2 / 2, {"f32": 5, "f64": 10},
+        lambda r: abs(r) / mp.exp(2 * r) + mp.mpf("1e-30"), "(e**2r - 1) / r"),
+    Fit("CBRT", lambda m: m ** (-mp.mpf(1) / 3), 1, 2, {"f32": 3, "f64": 4}, ONE,
+        "m**(-1/3), a first guess"),
+    Fit("ERF", lambda z: _series_safe(
+            lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1, z),
+        0, "1.0001", {"f32": 6, "f64": 12}, ONE, "erf(x) / x - 1 in x**2, |x| <= 1"),
+    Fit("ERFC", _erfcx_tail, "-1", "1", {"f32": 11, "f64": 24}, ONE,
+        "erfc(x) e**(x*x) (x + 3) in t = (x - 3) / (x + 3), x >= 0"),
+]  # fmt: skip
+
+
+def polish(values: list[float], kind: str) -> list[float]:
+    """Move the low coefficients of SIN by a few last places so that sin(r) rounds well.
+
+    Near pi/2, where the cosine of small angles lands, every evaluation rounds alike, so an
+    unlucky rounding there would show in all of them.
+    """
+    scalar = np.float32 if kind == "f32" else np.float64
+    r = np.linspace(1.2, 1.5708, 600).astype(scalar)
+    wide = [mp.mpf(float(x)) for x in r]
+    truth = np.array([[*_two_parts(mp.sin(x))] for x in wide]).T
+    unit = 2.0**-24 if kind == "f32" else 2.0**-53
+    best, least = values, _worst_sine(values, r, truth, unit)
+    for i in range(-6, 7):
+        for j in range(-6, 7):
+            tried = list(values)
+            for index, steps in ((1, i), (2, j)):
+                tried[index] += steps * float(np.spacing(scalar(abs(values[index]))))
+            worst = _worst_sine(tried, r, truth, unit)
+            if worst < least:
+                best, least = tried, worst
+    return best
+
+
+def _two_parts(x):
+    high = float(x)
+    return high, float(x - high)
+
+
+def _worst_sine(values, r, truth, unit) -> float:
+    kind = r.dtype
+    z = r * r
+    total = np.full(len(r), values[-1], kind)
+    if len(values) > 7:
+        square = z * z
+        odd, even = np.full(len(r), values[-1], kind), np.full(len(r), values[-2], kind)
+        for c in reversed(values[1:-1:2]):
+            odd = fused_multiply_add(odd, square, np.full(len(r), c, kind))
+        for c in reversed(values[0:-2:2]):
+            even = fused_multiply_add(even, square, np.full(len(r), c, kind))
+        total = fused_multiply_add(odd, z, even)
+    else:
+        for c in reversed(values[:-1]):
+            total = fused_multiply_add(total, z, np.full(len(r), c, kind))
+    got = fused_multiply_add(r, z * total, r).astype(np.float64)
+    return float(np.abs((got - truth[0]) - truth[1]).max() / unit)
+
+
+def module_text() -> str:
+    """The text of compiler/ops/math/coefficients.py."""
+    lines = [
+        '"""Minimax polynomials, lowest power first; printed by tests/ops/derive_coefficients.py.',
+        "",
+        "Beside each: what it approximates and the greatest weighted error in units of the last",
+        'place (2**-24 or 2**-53), before the coefficients are rounded."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from ...types import F32, F64, DType",
+        "",
+        "Coefficients = dict[DType, tuple[float, ...]]",
+        "",
+    ]
+    for fit in FITS:
+        rows = []
+        for kind, degree in fit.degree.items():
+            coefficients, error = minimax(fit, degree)
+            bits = 24 if kind == "f32" else 53
+            convert = np.float32 if kind == "f32" else np.float64
+            values = [float(convert(mp.nstr(c, 40))) for c in coefficients]
+            if fit.name == "SIN":
+                values = polish(values, kind)
+            rows.append((kind.upper(), values, float(error * 2**bits)))
+            print(f"{fit.name} {kind}: {rows[-1][2]:.3g} units", file=sys.stderr)
+        lines.append(f"# {fit.doc}")
+        lines.append(f"{fit.name}: Coefficients = {{")
+        for kind, values, units in rows:
+            lines.append(f"    {kind}: (  # {units:.2g} units")
+            lines += [f"        {v!r}," for v in values]
+            lines.append("    ),")
+        lines += ["}", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(module_text(), end="")
