@@ -106,7 +106,7 @@ class Assembly:
         size = self._bytes.get(type)
         if size is None:
             size = self._bytes[type] = product(type.shape) * type.dtype.itemsize
-        return Cell(kind, size, Note(type.dtype, type.shape, origin, index, name, strided))
+        return Cell(kind, type, size, Note(type.dtype, type.shape, origin, index, name, strided))
 
     # -- nodes
 
@@ -237,6 +237,7 @@ class Assembly:
         type = value.tensor
         if cell.kind == TEMPORARY:
             cell.kind = OUTPUT
+            cell.form = type
             cell.note = Note(type.dtype, type.shape, Origin.OUTPUT, index, value.name)
             return cell
         made = self.cell(type, OUTPUT, Origin.OUTPUT, index, note.name)

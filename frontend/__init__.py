@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from .compiled import CompiledFunction as CompiledFunction
     from .compiled import jit as jit
     from .configuration import show_config as show_config
+    from .devices import device as device
     from .engine import num_threads as num_threads
     from .engine import set_num_threads as set_num_threads
+    from .program import Program as Program
+    from .program import Spec as Spec
     from .switches import disable_jit as disable_jit
     from .variable import Variable as Variable
 
@@ -32,6 +35,9 @@ _HOMES = {
     "show_config": "configuration",
     "set_num_threads": "engine",
     "num_threads": "engine",
+    "device": "devices",
+    "Program": "program",
+    "Spec": "program",
 }
 _MODULES = ("nn", "optim", "special", "random")
 

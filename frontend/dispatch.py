@@ -25,6 +25,7 @@ from .bind import bind
 from .build import Built, build
 from .compiler.errors import error
 from .failures import raise_failure
+from .partitioned import Partitioned, device_constraints
 from .recompiles import Compilation, Recompiles
 from .settings import log
 from .specialise import Traced, freed_axes, shape_text, trace_call
@@ -37,11 +38,12 @@ LIMIT = 64  # versions kept per function
 
 @dataclass(slots=True)
 class Version:
-    """An installed specialisation."""
+    """An installed specialisation, or one over several devices that Python runs."""
 
     traced: Traced
-    built: Built
-    encoded: Encoded
+    built: Built | None = None
+    encoded: Encoded | None = None
+    partitioned: Partitioned | None = None
 
 
 @dataclass(slots=True)
@@ -87,12 +89,15 @@ class Dispatcher:
                     f"{self.function.__name__} called itself while it was being compiled",
                     hint="write the recursion as a loop",
                 )
-            if not self._accepted(call):
+            version = self._accepted(call)
+            if version is None:
                 self._tracing.active = True
                 try:
-                    self.compile(call)
+                    version = self.compile(call)
                 finally:
                     self._tracing.active = False
+        if version.partitioned is not None:
+            return version.partitioned.run(call.leaves)
         again, names = self.signature.call(values)
         return self._call_compiled(call, again, names)
 
@@ -113,7 +118,8 @@ class Dispatcher:
     def fail(self, owner: Any, code: int, node: int, *payload: int) -> Any:
         """Called by native code when a kernel reported an error."""
         version = next((v for v in self.versions if v.encoded is owner), None)
-        raise_failure(None if version is None else version.built.plan, code, node, payload)
+        built = None if version is None else version.built
+        raise_failure(None if built is None else built.plan, code, node, payload)
 
     def compile(self, call: FlatCall) -> Version:
         """Trace, compile and install a version for `call`."""
@@ -124,28 +130,35 @@ class Dispatcher:
         traced = trace_call(
             self.function, self.signature, call, names, frozenset(self._freed), self._statics(call)
         )
+        version = self._made(traced)
+        self.versions.append(version)
+        self._evict()
+        signature = ", ".join(
+            f"{name}: {shape_text(spec)}" for name, spec in zip(names, traced.specs, strict=True)
+        )
+        built = version.built
+        made = Compilation(
+            len(self.history) + 1,
+            f"({signature})",
+            reason,
+            time.perf_counter() - began,
+            0 if built is None else len(built.plan.kernels),
+            0 if built is None else built.loaded.compiled,
+        )
+        self.history.append(made)
+        log("recompiles", f"{self.function.__name__} {made}")
+        return version
+
+    def _made(self, traced: Traced) -> Version:
+        """Compile a traced version and install it."""
+        if device_constraints(traced.trace.graph):
+            return Version(traced, partitioned=Partitioned(traced))
         built = build(traced)
         native = bind(
             traced, built.plan, built.positions, built.loaded.addresses, built.cells, built.keep
         )
         version = Version(traced, built, encode(native))
         engine.native().install(self.native, version.encoded)
-        self.versions.append(version)
-        self._evict()
-        signature = ", ".join(
-            f"{name}: {shape_text(spec)}" for name, spec in zip(names, traced.specs, strict=True)
-        )
-        seconds = time.perf_counter() - began
-        made = Compilation(
-            len(self.history) + 1,
-            f"({signature})",
-            reason,
-            seconds,
-            len(built.plan.kernels),
-            built.loaded.compiled,
-        )
-        self.history.append(made)
-        log("recompiles", f"{self.function.__name__} {made}")
         return version
 
     def trace_only(self, args: Sequence[Any], keywords: dict[str, Any]) -> Traced:
@@ -163,9 +176,8 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all versions; calls in flight finish undisturbed."""
         with self._lock:
-            for version in self.versions:
-                engine.native().remove(self.native, version.encoded)
-            self.versions.clear()
+            while self.versions:
+                self._drop(self.versions.pop())
 
     def leaf_names(self, call: FlatCall) -> list[str]:
         """A name for each leaf, such as ``params['w'][0]``."""
@@ -180,8 +192,8 @@ class Dispatcher:
         steps = paths(call.tree)
         return frozenset(i for i, p in enumerate(steps) if names[p[0].key] in self.static)
 
-    def _accepted(self, call: FlatCall) -> bool:
-        return any(version.traced.mismatch(call) is None for version in self.versions)
+    def _accepted(self, call: FlatCall) -> Version | None:
+        return next((v for v in self.versions if v.traced.mismatch(call) is None), None)
 
     def _reason(self, call: FlatCall) -> str:
         if not self.versions:
@@ -190,4 +202,8 @@ class Dispatcher:
 
     def _evict(self) -> None:
         while len(self.versions) > LIMIT:
-            engine.native().remove(self.native, self.versions.pop(0).encoded)
+            self._drop(self.versions.pop(0))
+
+    def _drop(self, version: Version) -> None:
+        if version.encoded is not None:
+            engine.native().remove(self.native, version.encoded)

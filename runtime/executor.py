@@ -105,12 +105,15 @@ def run_step(
     programs: Sequence[PartProgram],
     runners: Mapping[str, Runner],
     transport: Transport,
-    pool: Executor,
+    queues: Mapping[str, Executor],
     step: int,
     arguments: Sequence[Any],
 ) -> dict[int, Any]:
-    """Run one step over all parts; returns results by position. Raises what a segment raises."""
-    part_runs = [_PartRun(p, runners[p.device], transport, pool, step) for p in programs]
+    """Run one step over all parts, each on its device's queue; returns results by position.
+
+    Raises what a segment raises.
+    """
+    part_runs = [_PartRun(p, runners[p.device], transport, queues[p.device], step) for p in programs]
     try:
         for part in part_runs:
             part.begin(arguments)

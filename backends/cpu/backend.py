@@ -60,9 +60,7 @@ class CpuBackend:
         """Addresses of `kernels`, compiled together where neither process nor store has them."""
         keys = [self.fingerprint(kernel) for kernel in kernels]
         with self._lock:
-            missing = {
-                key: kernel for key, kernel in zip(keys, kernels) if key not in self._codes
-            }
+            missing = {key: kernel for key, kernel in zip(keys, kernels) if key not in self._codes}
             if store is not None:
                 for key in [k for k in missing if self._restore(k, store)]:
                     del missing[key]

@@ -9,15 +9,34 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...compiler.kernel.kernel import (
-    Check, Constant, For, If, IndexValue, Let, Load, Local, Loop, Parallel, Reduce, Scan,
-    Statement, Store, Update,
+    Check,
+    Constant,
+    For,
+    If,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Parallel,
+    Reduce,
+    Scan,
+    Statement,
+    Store,
+    Update,
 )  # fmt: skip
 from .frame import Frame
 from .loops import emit_for, emit_if, emit_loop, emit_parallel
 from .reduce import emit_reduce
 from .scan import emit_scan
 from .statements import (
-    emit_check, emit_constant, emit_index_value, emit_let, emit_load, emit_local, emit_store,
+    emit_check,
+    emit_constant,
+    emit_index_value,
+    emit_let,
+    emit_load,
+    emit_local,
+    emit_store,
     emit_update,
 )  # fmt: skip
 

@@ -70,9 +70,7 @@ def _leave_if(frame: Frame, word: ir.Value) -> None:
     builder.position_at_end(onward)
 
 
-def _call(
-    frame: Frame, pointer: ir.Value, typ: ir.FunctionType, args: list[ir.Value]
-) -> ir.Value:
+def _call(frame: Frame, pointer: ir.Value, typ: ir.FunctionType, args: list[ir.Value]) -> ir.Value:
     """Call an address that was loaded: llvmlite wants a callee that knows its type."""
     callee = _Callee(pointer, typ)
     return frame.builder.call(callee, args)

@@ -13,7 +13,17 @@ from ...compiler.types import BF16, BOOL, F16, F32, F64, DType
 from ...compiler.types import I64 as INDEX
 from .site import Site
 from .types import (
-    DOUBLE, FLOAT, HALF, I16, I32, I64, constant_of, intrinsic, register_type, vector_of, width_of,
+    DOUBLE,
+    FLOAT,
+    HALF,
+    I16,
+    I32,
+    I64,
+    constant_of,
+    intrinsic,
+    register_type,
+    vector_of,
+    width_of,
 )  # fmt: skip
 from .x86 import truncating_conversion
 
@@ -103,9 +113,7 @@ def _narrow_to_bf16(site: Site, a: ir.Value) -> ir.Value:
     rounded = builder.add(builder.add(word, constant_of(bits, 0x7FFF)), odd)
     quiet = builder.or_(word, constant_of(bits, 0x400000))
     chosen = builder.select(builder.fcmp_unordered("uno", a, a), quiet, rounded)
-    return builder.trunc(
-        builder.lshr(chosen, constant_of(bits, 16)), vector_of(I16, width_of(a))
-    )
+    return builder.trunc(builder.lshr(chosen, constant_of(bits, 16)), vector_of(I16, width_of(a)))
 
 
 def _narrow_to_f16(site: Site, a: ir.Value) -> ir.Value:

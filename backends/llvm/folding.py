@@ -46,9 +46,7 @@ class Folding:
         state = []
         for lane, dtype in zip(lanes, self.dtypes):
             if lane.dtype is not dtype:
-                lane = Lane(
-                    dtype, (convert(site, lane.dtype, dtype, lane.value),), lane.width
-                )
+                lane = Lane(dtype, (convert(site, lane.dtype, dtype, lane.value),), lane.width)
             state.append(widen(site.builder, lane, width))
         return state
 

@@ -19,7 +19,15 @@ from llvmlite import ir
 
 from ...compiler.dims import Size
 from ...compiler.kernel.kernel import (
-    Check, Checked, Kernel, Load, Parallel, Statement, Store, Update, walk,
+    Check,
+    Checked,
+    Kernel,
+    Load,
+    Parallel,
+    Statement,
+    Store,
+    Update,
+    walk,
 )  # fmt: skip
 from ...compiler.types import DType
 from .machine import Machine
@@ -89,6 +97,7 @@ class Frame:
         self.thread_axis = next(
             (s.axis for s in walk(kernel.body) if isinstance(s, Parallel) and s.threads), None
         )
+        self.ahead: tuple[str, int] | None = None
         self.work: ir.Value | None = None
         self.scrap: ir.Value | None = None
 

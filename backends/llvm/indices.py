@@ -67,9 +67,7 @@ def _sum_of_terms(frame: Frame, size: Dim, width: int) -> ir.Value:
     return _both(frame, "add", total, constant(rest)) if rest else total
 
 
-def _product(
-    frame: Frame, factors: tuple[object, ...], coefficient: int, width: int
-) -> ir.Value:
+def _product(frame: Frame, factors: tuple[object, ...], coefficient: int, width: int) -> ir.Value:
     value: ir.Value | None = None
     for factor in factors:
         this = _factor(frame, factor, width)

@@ -11,7 +11,15 @@ from collections.abc import Iterator
 
 from ...compiler.dims import Dim, Size
 from ...compiler.kernel.kernel import (
-    Checked, Constant, IndexValue, Let, Load, Statement, Store, Update, walk,
+    Checked,
+    Constant,
+    IndexValue,
+    Let,
+    Load,
+    Statement,
+    Store,
+    Update,
+    walk,
 )  # fmt: skip
 
 Block = tuple[Statement, ...]

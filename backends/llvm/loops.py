@@ -17,7 +17,14 @@ from llvmlite import ir
 
 from ...compiler.dims import Dim, Size, maximum
 from ...compiler.kernel.kernel import (
-    For, If, Loop, Parallel, Reduce, Scan, Statement, bodies,
+    For,
+    If,
+    Loop,
+    Parallel,
+    Reduce,
+    Scan,
+    Statement,
+    bodies,
 )  # fmt: skip
 from .control import poll
 from .frame import Frame, Lanes, constant
@@ -220,7 +227,9 @@ def _plain_loop(frame: Frame, axis: str, extent: Size, body: Block, unroll: int)
                 frame.emit(body)
         return
     moved, kept = split_invariant(body, axis)
-    _stripped(frame, axis, begin, end, 1, body, lambda: frame.emit(moved), lambda _: frame.emit(kept))
+    _stripped(
+        frame, axis, begin, end, 1, body, lambda: frame.emit(moved), lambda _: frame.emit(kept)
+    )
 
 
 def _vector_loop(frame: Frame, s: Parallel) -> None:
@@ -306,4 +315,3 @@ def _is_known(frame: Frame, extent: Size) -> bool:
     if not isinstance(extent, Dim):
         return True
     return all(s in frame.dims or s in frame.axes for s in extent.symbols())
-

@@ -20,8 +20,20 @@ from .access import Access, ramp
 from .frame import Frame, constant, offset_bytes
 from .indices import iota, scalar_size
 from .types import (
-    I1, I8, I32, POINTER, VOID, Lane, constant_of, intrinsic, memory_element, part_count,
-    splat, vector_of, widen, width_of,
+    I1,
+    I8,
+    I32,
+    POINTER,
+    VOID,
+    Lane,
+    constant_of,
+    intrinsic,
+    memory_element,
+    part_count,
+    splat,
+    vector_of,
+    widen,
+    width_of,
 )  # fmt: skip
 
 
@@ -49,6 +61,12 @@ def load(frame: Frame, place: Access, other: Lane | None) -> Lane:
         lambda: _load_reversed(frame, place, mask, fill),
         lambda: _gather(frame, place, mask, fill),
     )
+
+
+def prefetch(frame: Frame, pointer: ir.Value) -> None:
+    """Ask for the cache line at an address, which need not be valid."""
+    args = [pointer, *(ir.Constant(I32, hint) for hint in (0, 3, 1))]  # read, keep, data
+    intrinsic(frame.builder, "llvm.prefetch", VOID, args, POINTER)
 
 
 def store(frame: Frame, place: Access, value: Lane) -> None:
@@ -130,8 +148,8 @@ def _or_scrap(frame: Frame, place: Access, condition: ir.Value) -> Access:
         offsets = builder.select(condition, offsets, constant_of(offsets.type, 0))
     stride = place.stride
     if stride not in (0, None, place.dtype.itemsize) and place.width > 1:
-        ramp = ramp(frame, stride)
-        offsets, stride = builder.select(condition, ramp, constant_of(ramp.type, 0)), None
+        steps = ramp(frame, stride)
+        offsets, stride = builder.select(condition, steps, constant_of(steps.type, 0)), None
     return Access(place.dtype, pointer, stride, offsets, place.width, None)
 
 
@@ -214,9 +232,7 @@ def _is_float(typ: ir.Type) -> bool:
     return isinstance(element, ir.FloatType | ir.DoubleType)
 
 
-def _load_vector(
-    frame: Frame, place: Access, mask: ir.Value | None, fill: Lane | None
-) -> Lane:
+def _load_vector(frame: Frame, place: Access, mask: ir.Value | None, fill: Lane | None) -> Lane:
     width, parts = place.width, part_count(place.dtype)
     typ = vector_of(memory_element(place.dtype), width * parts)
     mask = _spread(frame, mask, width, parts)
@@ -227,7 +243,9 @@ def _load_vector(
     other = None if fill is None else _interleave(frame, fill)
     raw = _masked_load(frame, place.pointer, typ, mask, other)
     even, odd = list(range(0, 2 * width, 2)), list(range(1, 2 * width, 2))
-    return Lane(place.dtype, (_shuffle(frame, raw, raw, even), _shuffle(frame, raw, raw, odd)), width)
+    return Lane(
+        place.dtype, (_shuffle(frame, raw, raw, even), _shuffle(frame, raw, raw, odd)), width
+    )
 
 
 def _interleave(frame: Frame, value: Lane) -> ir.Value:
@@ -235,9 +253,7 @@ def _interleave(frame: Frame, value: Lane) -> ir.Value:
     return _shuffle(frame, value.parts[0], value.parts[1], order)
 
 
-def _masked_store(
-    frame: Frame, pointer: ir.Value, value: ir.Value, mask: ir.Value | None
-) -> None:
+def _masked_store(frame: Frame, pointer: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:
     if mask is None:
         frame.builder.store(value, pointer, align=1)
         return
@@ -257,9 +273,7 @@ def _reverse(frame: Frame, lane: Lane) -> Lane:
     return Lane(lane.dtype, tuple(_shuffle(frame, p, p, order) for p in lane.parts), lane.width)
 
 
-def _mirrored(
-    frame: Frame, place: Access, mask: ir.Value | None
-) -> tuple[Access, ir.Value | None]:
+def _mirrored(frame: Frame, place: Access, mask: ir.Value | None) -> tuple[Access, ir.Value | None]:
     """The same elements in ascending order of address, and the mask for them."""
     back = -(place.width - 1) * place.dtype.itemsize
     pointer = offset_bytes(frame, place.pointer, back)
@@ -269,9 +283,7 @@ def _mirrored(
     return turned, mask
 
 
-def _load_reversed(
-    frame: Frame, place: Access, mask: ir.Value | None, fill: Lane | None
-) -> Lane:
+def _load_reversed(frame: Frame, place: Access, mask: ir.Value | None, fill: Lane | None) -> Lane:
     turned, mask = _mirrored(frame, place, mask)
     fill = None if fill is None else _reverse(frame, fill)
     return _reverse(frame, _load_vector(frame, turned, mask, fill))
@@ -316,4 +328,3 @@ def _scatter(frame: Frame, place: Access, mask: ir.Value | None, value: Lane) ->
         raw = _to_memory(frame, place.dtype, register)
         args = [raw, where, ir.Constant(I32, 1), mask]
         intrinsic(frame.builder, "llvm.masked.scatter", VOID, args, raw.type, where.type)
-

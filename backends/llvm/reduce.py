@@ -29,6 +29,7 @@ from .types import intrinsic
 _UNROLLED = 16  # elements of a reduction that is written out
 _HEAVY = 24  # statements of a body that is not copied for each accumulator
 _FREE_ACCUMULATORS = 4
+_ROWS_AHEAD = 8  # rows of memory asked for early where a loop steps from row to row
 
 
 def emit_reduce(frame: Frame, s: Reduce) -> None:
@@ -199,9 +200,7 @@ class _Reduction:
         self._masked_steps(middle, end, count, slots)
         return folding.tree([slots.load(k) for k in range(count)])
 
-    def _masked_steps(
-        self, begin: ir.Value, end: ir.Value, count: int, slots: Slots
-    ) -> None:
+    def _masked_steps(self, begin: ir.Value, end: ir.Value, count: int, slots: Slots) -> None:
         """One vector at a time into the accumulator of its lanes, the last one masked."""
         frame, folding = self.frame, self.folding
 
@@ -222,9 +221,7 @@ class _Reduction:
         builder = frame.builder
         slots = Slots(frame, folding.dtypes, self.width, LANES)
         length = builder.sub(end, begin)
-        used = intrinsic(
-            builder, "llvm.smin", length.type, [length, constant(LANES)], length.type
-        )
+        used = intrinsic(builder, "llvm.smin", length.type, [length, constant(LANES)], length.type)
         neutral = folding.neutral()
         counted(
             frame, "(lane)", constant(0), used, 1,
@@ -232,7 +229,9 @@ class _Reduction:
         )  # fmt: skip
 
         def row(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+            frame.ahead = (self.s.axis, _ROWS_AHEAD)
             new = self.element(None)
+            frame.ahead = None
             slot = builder.and_(index, constant(LANES - 1))
             slots.store(slot, folding.combine(slots.load(slot), new))
             return ()
@@ -241,9 +240,7 @@ class _Reduction:
         half = LANES // 2
         while half:
             above = builder.sub(used, constant(half))
-            pairs = intrinsic(
-                builder, "llvm.smin", above.type, [above, constant(half)], above.type
-            )
+            pairs = intrinsic(builder, "llvm.smin", above.type, [above, constant(half)], above.type)
 
             def pair(lane: ir.Value, _: list[ir.Value], half: int = half) -> Sequence[ir.Value]:
                 other = slots.load(builder.add(lane, constant(half)))

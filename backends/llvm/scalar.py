@@ -120,9 +120,7 @@ class _Emission:
         branch.set_weights([1, 1000])
         builder.position_at_end(slow_block)
         self.scopes.append({})
-        chosen = [
-            self._choose(condition, s, f) for s, f in zip(self.values(region.slow), fast)
-        ]
+        chosen = [self._choose(condition, s, f) for s, f in zip(self.values(region.slow), fast)]
         self.scopes.pop()
         fast_widths = [max(a.width, b.width) for a, b in zip(chosen, fast)]
         slow_end = builder.block
@@ -132,8 +130,7 @@ class _Emission:
             fast = [widen(builder, lane, width) for lane, width in zip(fast, fast_widths)]
         builder.position_at_end(join)
         return [
-            _join(builder, (slow, slow_end), (quick, before))
-            for slow, quick in zip(chosen, fast)
+            _join(builder, (slow, slow_end), (quick, before)) for slow, quick in zip(chosen, fast)
         ]
 
     def _choose(self, condition: Lane, a: Lane, b: Lane) -> Lane:
@@ -184,9 +181,7 @@ def _phi(builder: ir.IRBuilder, value: ir.Value, block: ir.Block) -> ir.PhiInstr
     return phi
 
 
-def _join(
-    builder: ir.IRBuilder, left: tuple[Lane, ir.Block], right: tuple[Lane, ir.Block]
-) -> Lane:
+def _join(builder: ir.IRBuilder, left: tuple[Lane, ir.Block], right: tuple[Lane, ir.Block]) -> Lane:
     parts = []
     for a, b in zip(left[0].parts, right[0].parts):
         phi = _phi(builder, a, left[1])
@@ -217,7 +212,7 @@ def _parts(node: Scalar) -> tuple[Scalar, ...]:
 
 def _invariants(region: Loop) -> list[Scalar]:
     """Nodes inside the loop's regions that do not depend on what it carries."""
-    changing: dict[Scalar, bool] = {leaf: True for leaf in region.carried}
+    changing: dict[Scalar, bool] = dict.fromkeys(region.carried, True)
     stack = [region.condition, *region.step]
     order: list[Scalar] = []
     while stack:

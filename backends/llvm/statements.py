@@ -9,9 +9,18 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from ...compiler.dims import Size
+from ...compiler.dims import Dim, Size
 from ...compiler.kernel.kernel import (
-    Check, Checked, Constant, Index, IndexValue, Let, Load, Local, Store, Update,
+    Check,
+    Checked,
+    Constant,
+    Index,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Store,
+    Update,
 )  # fmt: skip
 from ...compiler.ops.scalar import ScalarFunction
 from ...compiler.types import I64
@@ -50,6 +59,8 @@ def emit_load(frame: Frame, s: Load) -> None:
     buffer = frame.buffers[s.buffer]
     condition = None if s.mask is None else frame.values[s.mask].value
     place = _place(frame, buffer, s.index, condition, frame.codes.get(id(s)))
+    if frame.ahead is not None:
+        _prefetch(frame, buffer, s.index, place, *frame.ahead)
     other = None if s.other is None else frame.values[s.other]
     frame.values[s.name] = memory.load(frame, place, other)
 
@@ -191,3 +202,19 @@ def _and(frame: Frame, a: ir.Value, b: ir.Value) -> ir.Value:
     width = max(width_of(a), width_of(b))
     return frame.builder.and_(splat(frame.builder, a, width), splat(frame.builder, b, width))
 
+
+def _prefetch(
+    frame: Frame, buffer: Buffer, index: tuple[Index, ...], place: Access, axis: str, distance: int
+) -> None:
+    """Ask for the vector that this load wants `distance` steps of `axis` later."""
+    step: Size = 0
+    for part, stride in zip(index, buffer.strides):
+        change = part.coefficient(axis) if isinstance(part, Dim) else 0
+        if change is None:
+            return
+        step = step + change * stride
+    if step == 0 or place.stride != place.dtype.itemsize:
+        return
+    pointer = offset_bytes(frame, place.pointer, scalar_size(frame, step * distance))
+    for line in range(0, place.width * place.dtype.itemsize, 64):
+        memory.prefetch(frame, offset_bytes(frame, pointer, line))

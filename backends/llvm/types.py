@@ -53,12 +53,13 @@ class Splat(ir.Constant):  # type: ignore[misc]
 class Named(ir.Constant):  # type: ignore[misc]
     """A constant LLVM has a word for: ``poison``, ``zeroinitializer``."""
 
-    def __init__(self, typ: ir.Type, word: str) -> None:
+    def __init__(self, typ: ir.Type, word: str, elements: list[ir.Constant] | None = None) -> None:
         self.type = typ
-        self.constant = word
+        self.constant = elements
+        self.word = word
 
     def _get_reference(self) -> str:
-        return str(self.constant)
+        return self.word
 
 
 @cache
@@ -122,7 +123,8 @@ def splat(builder: ir.IRBuilder, value: ir.Value, width: int) -> ir.Value:
         return Splat(typ, value)
     nothing = Named(typ, "poison")
     first = builder.insert_element(nothing, value, ir.Constant(I32, 0))
-    mask = Named(ir.VectorType(I32, width), "zeroinitializer")
+    zeros = [ir.Constant(I32, 0)] * width
+    mask = Named(ir.VectorType(I32, width), "zeroinitializer", zeros)
     return builder.shuffle_vector(first, nothing, mask)
 
 

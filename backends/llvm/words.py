@@ -10,14 +10,24 @@ Not here: conversions (conversions.py), leaves and regions (scalar.py).
 from __future__ import annotations
 
 from collections.abc import Callable
+
 from llvmlite import ir
 
-from ...compiler.types import BF16, BOOL, F16, F32, F64, DType
+from ...compiler.types import BF16, BOOL, F16, F32, DType
 from .conversions import narrow_to_half, wide_of_half
 from .site import Site
 from .softfloat import fused_multiply_add, fused_multiply_add_half, scale_in_steps
 from .types import (
-    DOUBLE, FLOAT, I1, I128, constant_of, element_of, intrinsic, invert, vector_of, width_of,
+    DOUBLE,
+    FLOAT,
+    I1,
+    I128,
+    constant_of,
+    element_of,
+    intrinsic,
+    invert,
+    vector_of,
+    width_of,
 )  # fmt: skip
 from .x86 import scale_by_power
 
@@ -275,7 +285,6 @@ WORDS: dict[str, Emit] = {
     "rem": _rem,
     "neg": _neg,
     "fma": _fma,
-    "scale": _in_f32(_scale),
     "scale": _in_f32(_scale),
     "sqrt": _in_f32(_float_intrinsic("llvm.sqrt")),
     "abs": _abs,

@@ -50,9 +50,7 @@ def scale_by_power(site: Site, a: ir.Value, exponent: ir.Value) -> ir.Value | No
     return in_registers(site.builder, [a, exponent], lanes, emit)
 
 
-def _masked(
-    site: Site, name: str, result: ir.Type, args: list[ir.Value], lanes: int
-) -> ir.Value:
+def _masked(site: Site, name: str, result: ir.Type, args: list[ir.Value], lanes: int) -> ir.Value:
     zero = 0 if element_of(result) in (I32, I64) else 0.0
     every = ir.Constant(ir.IntType(lanes), (1 << lanes) - 1)
     rounding = ir.Constant(I32, _CURRENT_ROUNDING)
@@ -75,8 +73,7 @@ def in_registers(
         padded = [_take(builder, a, 0, lanes, width) for a in args]
         return _take(builder, emit(*padded), 0, width, lanes)
     pieces = [
-        emit(*[_take(builder, a, at, lanes, width) for a in args])
-        for at in range(0, width, lanes)
+        emit(*[_take(builder, a, at, lanes, width) for a in args]) for at in range(0, width, lanes)
     ]
     while len(pieces) > 1:
         pieces = [_join(builder, *pieces[i : i + 2]) for i in range(0, len(pieces), 2)]

@@ -19,7 +19,7 @@ import numpy as np
 from ..dims import Dim, symbols_of
 from ..errors import BrokenGraph, GraphError, error
 from ..ops.definition import SignatureError, Structure
-from ..types import DType, TensorType, TokenType
+from ..types import DType, TensorType, TokenType, Type
 from .graph import Graph, Node, Value, Variable
 from .inference import result_types
 from .order import is_shown
@@ -112,6 +112,7 @@ class _Verifier:
             tuple(s for p in graph.params if isinstance(p.type, TensorType) for s in p.type.shape)
         )
         self._names: set[str] = set()
+        self._judged: dict[object, tuple[Type, ...]] = {}  # by op and operand types
         self._sized: set[int] = set()  # types found to mention known symbols only
 
     def complaints(self) -> Iterable[Complaint]:
@@ -201,12 +202,17 @@ class _Verifier:
         return found, []
 
     def _types(self, node: Node, variable: Variable | None) -> Iterable[Complaint]:
-        try:
-            types = result_types(node.op, node.operands, node.attrs, variable, node.regions)
-        except SignatureError as problem:
-            yield Complaint("V101", f"{node.op.name} {problem.summary}", node)
-            return
-        got = tuple(r.type for r in node.results)
+        plain = not (node.attrs or node.regions or variable)
+        key = (node.op, *[v.type for v in node.operands]) if plain else None
+        types = self._judged.get(key) if plain else None
+        if types is None:
+            try:
+                types = result_types(node.op, node.operands, node.attrs, variable, node.regions)
+            except SignatureError as problem:
+                yield Complaint("V101", f"{node.op.name} {problem.summary}", node)
+                return
+            self._judged[key] = types
+        got = tuple([r.type for r in node.results])
         if got != types:
             expected = ", ".join(map(str, types))
             yield Complaint("V102", f"is {', '.join(map(str, got))}, expected {expected}", node)

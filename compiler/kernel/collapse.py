@@ -185,7 +185,7 @@ def _merge(kernel: Kernel, outer: Loop, inner: Loop, places: dict[str, int]) -> 
         return map_access(statement, access)
 
     def swap(statement: Statement) -> Statement:
-        if statement is not outer:
+        if not isinstance(statement, Loop) or statement.axis != outer.axis:
             return statement
         return replace(
             inner,
@@ -195,20 +195,7 @@ def _merge(kernel: Kernel, outer: Loop, inner: Loop, places: dict[str, int]) -> 
             **({"names": outer.names} if isinstance(outer, Reduce) else {}),
         )
 
-    return replace(kernel, params=params, body=_swap(kernel.body, outer, swap))
-
-
-def _swap(body: Body, target: Loop, swap: object) -> Body:
-    """Replace one statement, wherever it is."""
-    out: list[Statement] = []
-    for statement in body:
-        if statement is target:
-            out.append(swap(statement))  # type: ignore[operator]
-        elif isinstance(statement, Parallel | Reduce):
-            out.append(replace(statement, body=_swap(statement.body, target, swap)))
-        else:
-            out.append(statement)
-    return tuple(out)
+    return replace(kernel, params=params, body=map_body(kernel.body, swap))
 
 
 def _joined(shape: tuple[Size, ...], at: int) -> tuple[Size, ...]:

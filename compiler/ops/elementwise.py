@@ -12,8 +12,10 @@ from . import (
     elementwise_comparison,
     elementwise_complex,
     elementwise_division,
+    elementwise_exponential,
     elementwise_gradient,
     elementwise_rounding,
+    elementwise_trigonometric,
     elementwise_stable,
 )
 from .definition import OpDef
@@ -26,6 +28,8 @@ ELEMENTWISE: tuple[OpDef, ...] = (
     *elementwise_rounding.OPS,
     *elementwise_cast.OPS,
     *elementwise_complex.OPS,
+    *elementwise_exponential.OPS,
+    *elementwise_trigonometric.OPS,
     *elementwise_gradient.OPS,
     *elementwise_stable.OPS,
 )

@@ -40,13 +40,16 @@ def record(
     gradient: Gradient | None = None,
     canonical: Canonical | None = None,
     facts: Facts | None = None,
+    ufunc: np.ufunc | None = None,
     exact_halves: bool = False,
 ) -> OpDef:
     """An elementwise record. `function` is its NumPy meaning, usually the ufunc itself.
 
     taken: the dtypes where they are not the ufunc's own. signature: where the op has attributes.
+    ufunc: the one users call, where `function` is something around it.
     """
-    ufunc = function if isinstance(function, np.ufunc) else None
+    if isinstance(function, np.ufunc):
+        ufunc = function
     if signature is None:
         if taken is None:
             assert ufunc is not None, f"{name}: say which dtypes it takes"
@@ -78,6 +81,11 @@ def halves_in_f32(body: Body) -> Body:
         return _narrowed(made, half)
 
     return lifted
+
+
+def real_or_complex(real_body: Body, complex_body: Body) -> Body:
+    """The one body for real operands, the other for complex ones."""
+    return lambda x: complex_body(x) if x.dtype.is_complex else real_body(x)
 
 
 def quiet(function: Callable[..., Any], exact_halves: bool) -> Callable[..., Any]:
@@ -122,12 +130,20 @@ def where_zero(emit: Any, condition: Any, value: Any) -> Any:
     return emit.select(condition, value, literal(emit, value, 0))
 
 
-def through(derivative: Callable[[Any, Any, Any], Any]) -> Gradient:
-    """The rule of a unary op with f' = ``derivative(emit, x, y)``, y being the result."""
+def through(derivative: Callable[[Any, Any, Any], Any], bounded: bool = False) -> Gradient:
+    """The rule of a unary op with f' = ``derivative(emit, x, y)``, y being the result.
+
+    A zero cotangent passes zero back, also where the slope is infinite or NaN: what a select
+    threw away must not come back as 0 * inf. `bounded` slopes need no such care.
+    """
 
     def rule(emit: Any, node: Any, cts: Sequence[Any]) -> Sequence[Any]:
+        ct = cts[0]
         slope = derivative(emit, node.operands[0], node.results[0])
-        return [emit.mul(cts[0], conjugate(emit, slope))]
+        passed = emit.mul(ct, conjugate(emit, slope))
+        if bounded:
+            return [passed]
+        return [where_zero(emit, emit.not_equal(ct, literal(emit, ct, 0)), passed)]
 
     return rule
 

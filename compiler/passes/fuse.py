@@ -11,7 +11,7 @@ Not here: which nodes go together (fuse_groups.py), kernels.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ir.graph import Graph, Location, Node, Value
@@ -56,8 +56,11 @@ class _Rewriting:
         self._seen: set[Node] = set()  # nodes whose names are taken by a region
         self.outside: set[Value] = set(graph.results)
         self.inputs: dict[Group, list[Value]] = {}
+        used: set[Value] = set()
         for group in groups:
-            self._boundary(group)
+            used.update(self._boundary(group))
+        for node in graph.nodes:  # what nothing uses is for pruning to drop
+            self.outside.update([r for r in node.results if r not in used])
 
     def run(self) -> Graph:
         """All groups in an order in which values come before their uses."""
@@ -68,17 +71,21 @@ class _Rewriting:
             graph.name, graph.params, tuple(nodes), results, graph.variables, graph.hints
         )
 
-    def _boundary(self, group: Group) -> None:
-        """What the group takes from outside."""
+    def _boundary(self, group: Group) -> Iterable[Value]:
+        """Note what the group takes from outside; all that it uses."""
         own: set[Value] = set()
+        own_used: set[Value] = set()
         inputs: dict[Value, None] = {}
         for node in group.members:
             for value in node.inputs():
-                if value not in own:
+                if value in own:
+                    own_used.add(value)
+                else:
                     inputs.setdefault(value)
             own.update(node.results)
         self.inputs[group] = list(inputs)
         self.outside.update(inputs)
+        return own_used | inputs.keys()
 
     def _order(self) -> list[Group]:
         """Groups by the place of their last node, as far as their values allow."""

@@ -30,6 +30,7 @@ from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
 
 Shape = tuple[Size, ...]
 CHEAP = 4  # words of an op that may be computed again
+FIRST_LOOP = 1 << 16  # loops of reductions are numbered from here, root loops from 0
 SMALL = 4096  # elements of a domain that needs no threads
 FUSABLE = frozenset(
     (
@@ -104,7 +105,7 @@ class Grouping:
         self.groups: list[Group] = []
         self.results = set(graph.results)
         self._context = 0
-        self._loop = 1 << 16
+        self._loop = FIRST_LOOP
         self._users: dict[Value, list[Node]] = {}
         for node in graph.nodes:
             for value in dict.fromkeys(node.inputs()):
@@ -319,6 +320,8 @@ class Grouping:
                 group.needs.add(node.operands[0])
 
     def _need(self, group: Group, value: Value, site: Site) -> None:
+        if site.context != ROOT and not site.moves and max(site.axes, default=0) < FIRST_LOOP:
+            site = site._replace(context=ROOT)  # it does not change in the reduction's loop
         known = group.demand.get(value)
         if known is None:
             group.demand[value] = (site,)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
+from ..ops.definition import Structure
 from ..types import TensorType
 
 
@@ -88,6 +89,9 @@ class _Splitter:
         found = share.values.get(value)
         if found is not None:
             return found
+        if value.node is not None and value.node.op.structure is Structure.CREATION:
+            share.builder.location = value.node.location
+            return self._made(value.node, share, value)
         source = self.home if value.node is None else value.node.device
         assert source is not None
         if source == device:
@@ -97,6 +101,13 @@ class _Splitter:
             found = self._transferred(value, source, device)
         share.values[value] = found
         return found
+
+    def _made(self, node: Node, share: _Share, value: Value) -> Value:
+        """A constant or the like: cheaper to make again than to send."""
+        made = share.builder.emit(node.op, (), node.attrs, name=value.name)
+        assert isinstance(made, Value)
+        share.values[value] = made
+        return made
 
     def _transferred(self, value: Value, source: str, device: str) -> Value:
         key = f"{value.name} -> {device}"

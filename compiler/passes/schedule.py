@@ -31,14 +31,15 @@ STRIDED = "strided"  # a target whose elements do not lie side by side
 class Cell:
     """Memory that holds one value. kind: FIXED (never written), TARGET, OUTPUT, TEMPORARY.
 
-    size: its bytes. rep: the cell whose memory this one shares, itself at first. slot: the
-    arena slot of a temporary representative.
+    form: what it looks like from outside (a tensor type); size: its bytes. rep: the cell whose
+    memory this one shares, itself at first. slot: the arena slot of a temporary representative.
     """
 
-    __slots__ = ("first", "kind", "last", "maker", "note", "rep", "size", "slot")
+    __slots__ = ("first", "form", "kind", "last", "maker", "note", "rep", "size", "slot")
 
-    def __init__(self, kind: str, size: Size, note: Any = None) -> None:
+    def __init__(self, kind: str, form: Hashable, size: Size, note: Any = None) -> None:
         self.kind = kind
+        self.form = form
         self.size = size
         self.note = note
         self.rep: Cell = self
@@ -228,6 +229,7 @@ def _dies(memory: Cell, step: Step, cell: Cell) -> bool:
         and memory.first < step.position
         and memory is not cell.memory()
         and memory.size == cell.size
+        and (cell.memory().kind == TEMPORARY or memory.form == cell.memory().form)
     )
 
 

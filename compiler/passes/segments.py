@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
 from ..ops.definition import Structure
 from ..types import TensorType
@@ -122,15 +123,7 @@ def _segment(
     made = [value for node in nodes for value in node.results]
     outputs = [v for v in made if v in needed and isinstance(v.type, TensorType)]
     kept = [v for v in made if not isinstance(v.type, TensorType)]
-    names = {node.variable for node in nodes if node.variable is not None}
-    inner = Graph(
-        graph.name,
-        tuple(tensors),
-        tuple(_without(node, tokens) for node in nodes),
-        (*outputs, *kept),
-        {name: graph.variables[name] for name in names},
-        graph.hints,
-    )
+    inner = _rebuilt(graph, nodes, tensors, [*outputs, *kept])
     return Segment(
         inner,
         tuple(v.name for v in tensors),
@@ -140,14 +133,28 @@ def _segment(
     )
 
 
-def _without(node: Node, tokens: list[Value]) -> Node:
-    """The node without waiting for tokens of other segments (the executor waits for those)."""
-    if not any(value in tokens for value in node.after):
-        return node
-    after = tuple(value for value in node.after if value not in tokens)
-    copy = Node(
-        node.op, node.operands, node.attrs, node.location, node.device, after, node.variable,
-        node.regions,
-    )  # fmt: skip
-    copy.results = node.results
-    return copy
+def _rebuilt(
+    graph: Graph, nodes: list[Node], params: list[Value], results: list[Value]
+) -> Graph:
+    """A graph of these nodes; tokens from elsewhere are the executor's to wait for."""
+    builder = Builder(graph.name)
+    builder.hints = dict(graph.hints)
+    values = {value: builder.param(value.name, value.type) for value in params}
+    for node in nodes:
+        if node.variable is not None:
+            variable = graph.variables[node.variable]
+            builder.variable(variable.name, variable.type, variable.device)
+        builder.location = node.location
+        made = builder.emit(
+            node.op,
+            [values[v] for v in node.operands],
+            node.attrs,
+            name=[result.name for result in node.results],
+            variable=node.variable,
+            after=[values[v] for v in node.after if v in values],
+            regions=node.regions,
+        )
+        values.update(zip(node.results, made if isinstance(made, tuple) else (made,), strict=True))
+    tensors = [v for v in results if isinstance(v.type, TensorType)]
+    tokens = [v for v in results if not isinstance(v.type, TensorType)]
+    return builder.finish([values[v] for v in tensors], [values[v] for v in tokens])

@@ -13,64 +13,97 @@ from typing import Any
 
 import numpy as np
 
-from ..tracing.state import fail
-from . import ufuncs
-from .operands import as_number
+from tracemill.compiler.ir.graph import Value
+from tracemill.compiler.types import BOOL, C128, F64, I64, DType
+
+from ..tracing.number import TracedNumber
+from ..tracing.state import fail, running
+from . import creation, indexing, joining, linear, movement, queries, reductions, ufuncs
+from .attributes import ATTRIBUTES
+from .operands import as_number, common_dtype
+from .selection import Selection, elementwise
+
+_FAMILIES = (creation, movement, joining, reductions, linear, indexing, queries)
+FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
+    function: handler for family in _FAMILIES for function, handler in family.FUNCTIONS.items()
+}
+METHODS: Mapping[str, Callable[..., Any]] = {
+    **movement.METHODS, **joining.METHODS, **reductions.METHODS, **linear.METHODS,
+    **indexing.METHODS, **queries.METHODS,
+}  # fmt: skip
+_UFUNC_METHODS: Mapping[str, Callable[..., Any]] = {
+    "reduce": reductions.fold,
+    "accumulate": reductions.accumulate,
+    "outer": ufuncs.outer,
+    "at": indexing.add_at,
+}
+_UFUNC_NAMES = frozenset(
+    f"np.{name}" for name in np.__all__ if isinstance(getattr(np, name, None), np.ufunc)
+)
 
 
 class NumpyDispatch:
     """What traced values call."""
 
-    def __init__(self) -> None:
-        self.functions: dict[Any, Callable[..., Any]] = {}
-        self.methods: dict[str, Callable[..., Any]] = {}
-        self.attributes: dict[str, Callable[[Any], Any]] = {}
-        self.gufuncs: dict[Any, Callable[..., Any]] = {}
-        self.ufunc_methods: dict[str, Callable[..., Any]] = {}
-
     def ufunc(self, ufunc: Any, method: str, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of ``ufunc`` or of one of its methods."""
         if method == "__call__":
-            special = self.gufuncs.get(ufunc)
+            special = linear.GUFUNCS.get(ufunc)
             if special is not None:
                 return special(*args, **keywords)
+            if any(type(item) is Selection for item in args):
+                return elementwise(ufunc, args, dict(keywords))
             return ufuncs.call(ufunc, args, **keywords)
-        handler = self.ufunc_methods.get(method)
+        handler = _UFUNC_METHODS.get(method)
         if handler is None:
             raise fail("TM110", f"np.{ufunc.__name__}.{method} is not supported")
         return handler(ufunc, *args, **keywords)
 
     def function(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of a NumPy function that is not a ufunc."""
-        handler = self.functions.get(function)
+        handler = FUNCTIONS.get(function)
         if handler is None:
             raise self.unsupported(function)
         return handler(*args, **keywords)
 
+    def handler(self, function: Any) -> Callable[..., Any] | None:
+        """The handler of a NumPy function, where there is one."""
+        return FUNCTIONS.get(function)
+
     def method(self, name: str) -> Callable[..., Any] | None:
         """The handler of an array method; it takes the array first."""
-        return self.methods.get(name)
+        return METHODS.get(name)
 
     def attribute(self, name: str) -> Callable[[Any], Any] | None:
         """The handler of an array attribute that needs an op."""
-        return self.attributes.get(name)
+        return ATTRIBUTES.get(name)
 
     def number(self, size: Any) -> Any:
         """A size as a run-time number."""
         return as_number(size)
 
+    def python_number(self, value: Value) -> TracedNumber:
+        """A value of rank 0 as a Python number."""
+        kind, dtype = _PYTHON[value.tensor.dtype.kind]
+        trace = running()
+        return TracedNumber(trace, trace.cast(value, dtype), kind)
+
+    def common_dtype(self, *items: Any) -> DType:
+        """NumPy's promotion of array-likes."""
+        return common_dtype(*items)
+
     def getitem(self, array: Any, key: Any) -> Any:
         """``array[key]``."""
-        return self.methods["__getitem__"](array, key)
+        return indexing.getitem(array, key)
 
     def setitem(self, array: Any, key: Any, value: Any) -> None:
         """``array[key] = value``."""
-        self.methods["__setitem__"](array, key, value)
+        indexing.setitem(array, key, value)
 
     def unsupported(self, function: Any) -> Exception:
         """The error for a function without handler, naming the nearest ones."""
         name = qualified_name(function)
-        names = sorted({qualified_name(f) for f in self.functions} | _UFUNC_NAMES)
+        names = sorted({qualified_name(f) for f in FUNCTIONS} | _UFUNC_NAMES)
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
         hint = f"nearest supported: {', '.join(near)}; or " if near else ""
         return fail(
@@ -82,13 +115,17 @@ class NumpyDispatch:
     def no_attribute(self, name: str) -> AttributeError:
         """The error for an attribute that traced arrays do not have."""
         if hasattr(np.ndarray, name):
-            return AttributeError(
-                str(fail("TM110", f"ndarray.{name} is not supported in a compiled function"))
-            )
-        names = [*self.methods, *self.attributes, "shape", "dtype", "ndim", "size"]
+            problem = fail("TM110", f"ndarray.{name} is not supported in a compiled function")
+            return AttributeError(str(problem))
+        names = [*METHODS, *ATTRIBUTES, "shape", "dtype", "ndim", "size"]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return AttributeError(f"'numpy.ndarray' object has no attribute {name!r}{hint}")
+
+
+_PYTHON: Mapping[str, tuple[type, DType]] = {
+    "b": (bool, BOOL), "i": (int, I64), "u": (int, I64), "f": (float, F64), "c": (complex, C128),
+}  # fmt: skip
 
 
 def qualified_name(function: Any) -> str:
@@ -97,7 +134,5 @@ def qualified_name(function: Any) -> str:
     name = getattr(function, "__name__", repr(function))
     return f"{module.replace('numpy', 'np', 1)}.{name}"
 
-
-_UFUNC_NAMES = {f"np.{name}" for name in np.__all__ if isinstance(getattr(np, name, None), np.ufunc)}
 
 DISPATCH = NumpyDispatch()

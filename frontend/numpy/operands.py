@@ -57,6 +57,9 @@ def value_of(item: Any) -> Value:
         return capture(trace, item).value
     if isinstance(item, list | tuple):
         return nested(item)
+    if hasattr(kind, "traced"):  # a variable: reading it is an op
+        read: Value = item.traced(trace).value
+        return read
     raise not_an_array(item)
 
 

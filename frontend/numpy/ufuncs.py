@@ -56,7 +56,7 @@ def call(
     else:
         if loop.op == "power" and loop.operands[0].is_integer:
             _check_exponent(trace, values[1], items[1])
-        made = trace.builder.emit(loop.op, values)
+        made = trace.emit(loop.op, *values)
     if out is None and where is True and type(made) is Value:
         return result(trace, made, _strides(args, made) if has_views else None)
     results = made if isinstance(made, tuple) else (made,)

@@ -37,6 +37,10 @@ class Dispatch(Protocol):
     def getitem(self, array: Any, key: Any) -> Any: ...
     def setitem(self, array: Any, key: Any, value: Any) -> None: ...
     def attribute(self, name: str) -> Callable[[Any], Any] | None: ...
+    def number(self, size: Any) -> Any: ...
+    def python_number(self, value: Value) -> Any: ...
+    def common_dtype(self, *items: Any) -> DType: ...
+    def handler(self, function: Any) -> Callable[..., Any] | None: ...
     def no_attribute(self, name: str) -> AttributeError: ...
 
 
@@ -94,6 +98,7 @@ class Trace:
     alive: bool = True
     captured: dict[Any, Any] = field(default_factory=dict)
     paths: Any = None
+    variables: dict[str, Any] = field(default_factory=dict)
     known: dict[Value, Any] = field(default_factory=dict)
     _casts: dict[tuple[Value, DType], Value] = field(default_factory=dict)
     _dim_values: dict[Size, Value] = field(default_factory=dict)
@@ -102,7 +107,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         self.outer = _CURRENT.trace
-        self.builder = Builder(self.name, user_location, self.unify)
+        self.builder = Builder(self.name, user_location)
         self.builder.hints.update(self.hints)
         if self.outer is None:
             self.sizes = Sizes(self.hints, user_location)
@@ -131,8 +136,25 @@ class Trace:
         return value
 
     def emit(self, op: str, *operands: Value, **attrs: Any) -> Any:
-        """Make a node: its result, or a tuple of them."""
-        return self.builder.emit(op, operands, attrs)
+        """Make a node: its result, or a tuple of them.
+
+        Where sizes that must fit are not known to, the hints decide and a guard is recorded.
+        """
+        while True:
+            try:
+                return self.builder.emit(op, operands, attrs)
+            except TracemillError as problem:
+                if problem.sizes is None or not self.unify(*problem.sizes):  # type: ignore[arg-type]
+                    raise
+            attrs = {key: self._now(value) for key, value in attrs.items()}
+
+    def _now(self, attribute: Any) -> Any:
+        """An attribute over the symbols that remain."""
+        if isinstance(attribute, Dim):
+            return self.sizes.normal(attribute)
+        if isinstance(attribute, tuple):
+            return tuple([self._now(part) for part in attribute])
+        return attribute
 
     def cast(self, value: Value, dtype: DType) -> Value:
         """The value converted to `dtype`; itself if it has that dtype."""

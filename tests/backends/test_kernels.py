@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_runner import Compiled, aligned, sym
 
+from kernel_runner import Compiled, aligned, sym
 from tracemill.backends.llvm.machine import host_machine, level_machine
 from tracemill.compiler.kernel.kernel import (
     Check,
@@ -52,7 +52,9 @@ def floats(*shape, dtype=np.float32):
 
 def chain(dtype=F32, vector=16, unroll=1, strided=False):
     """o = (x + y) * x."""
-    params = rank1(("x", dtype, "in", strided), ("y", dtype, "in", strided), ("o", dtype, "out", strided))
+    params = rank1(
+        ("x", dtype, "in", strided), ("y", dtype, "in", strided), ("o", dtype, "out", strided)
+    )
     body = (
         Load("a", "x", (i,), dtype),
         Load("b", "y", (i,), dtype),
@@ -263,7 +265,8 @@ def test_sums_are_the_defined_tree_bit_for_bit(machine, vector, heavy):
         assert o == fold(lambda a, b: a + b, list(x)), size
     o = np.ones((), np.float32)
     run(floats(0), o, n=0)
-    assert o == 0 and not np.signbit(o)
+    assert o == 0
+    assert not np.signbit(o)
 
 
 @pytest.mark.parametrize("extent", [1, 5, 16, 17, 64, 100, 4096, 5000])
@@ -417,7 +420,11 @@ def test_scans_run_along_their_axis(reverse, vector):
     run = Compiled(Kernel("scan", params, ("n", "m"), (Parallel("i", n, (scan,), vector=vector),)))
     x, o = floats(9, 37), np.zeros((9, 37), np.float32)
     run(x, o, n=37, m=9)
-    want = np.cumsum(x[::-1], 0, dtype=np.float32)[::-1] if reverse else np.cumsum(x, 0, dtype=np.float32)
+    want = (
+        np.cumsum(x[::-1], 0, dtype=np.float32)[::-1]
+        if reverse
+        else np.cumsum(x, 0, dtype=np.float32)
+    )
     np.testing.assert_array_equal(o, want)
 
 
@@ -462,7 +469,8 @@ def test_a_long_kernel_asks_and_stops():
     assert run(x, x, o, n=size, chunks=[(0, size)]).polls >= 4
     o[:] = 0
     run(x, x, o, n=size, chunks=[(0, size)], cancel_at=2)
-    assert o[0] == 2 and o[-1] == 0
+    assert o[0] == 2
+    assert o[-1] == 0
 
 
 def test_accesses_beyond_two_gigabytes_of_elements_use_wide_arithmetic():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lanes import operand_lanes, same_bits
-from word_runner import Words
 
+from lanes import operand_lanes, same_bits
 from tracemill.backends.llvm.machine import host_machine, level_machine
 from tracemill.compiler.ops import scalar
 from tracemill.compiler.ops.scalar import WORDS, Scalar, ScalarFunction, trace_body
 from tracemill.compiler.ops.scalar_reference import evaluate
 from tracemill.compiler.types import BF16, BOOL, C64, C128, DTYPES, F16, F32, F64, I32, I64
+from word_runner import Words
 
 pytestmark = pytest.mark.cpu
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from random_graphs import random_graph
 
+from random_graphs import random_graph
 from tracemill.compiler.dims import Dim
 from tracemill.compiler.errors import GraphError
 from tracemill.compiler.ir.builder import Builder
@@ -111,7 +111,10 @@ def test_places_print_behind_the_nodes() -> None:
         ("graph @f() -> () {\n%a = iota {size=} : i64[3]\nreturn\n}", "line 2: expected a size"),
         ("graph @f(%x: f99[]) -> () {\nreturn\n}", "expected a type instead of 'f99'"),
         ("graph @f() -> () {\n%a = neg 1.0 : f32[]\nreturn\n}", "a literal with a type"),
-        ("graph @f() -> () {\n%a = constant {value=[1, 2]} : i64[3]\nreturn\n}", "literal that fits"),
+        (
+            "graph @f() -> () {\n%a = constant {value=[1, 2]} : i64[3]\nreturn\n}",
+            "literal that fits",
+        ),
         ("graph @f() -> () {\nreturn\n}\n}", "line 4: expected the end"),
         ("graph @f() -> () {\n%a, %b = neg 1.0:f32 : f32[]\nreturn\n}", "2 types"),
     ],

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mill
 import numpy as np
 import pytest
 
+import mill
 from tracemill.compiler.errors import BrokenGraph, GraphError
 from tracemill.compiler.ir.graph import Node
 from tracemill.compiler.ir.parser import parse_graph

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_kernels import KERNELS, Slow, function
 
+from native_kernels import KERNELS, Slow, function
 from tracemill.backends.llvm.native.control import Control
 from tracemill.backends.llvm.native.encoder import Held, InputSpec, Structure
 from tracemill.backends.llvm.native.from_plan import (
@@ -198,7 +198,9 @@ def test_writes_to_an_argument_and_a_structured_result(runtime: Any, code: Any) 
         Leaf(Origin.ARGUMENT, 0, place(Source.DICT_ITEM, origin=0, key="target")),
         Leaf(Origin.ARGUMENT, 1, place(Source.DICT_ITEM, origin=0, key="source")),
     ]
-    f = function(runtime, "p", specialisation_of(plan, kernels, tree, callbacks=[show], result=structure))
+    f = function(
+        runtime, "p", specialisation_of(plan, kernels, tree, callbacks=[show], result=structure)
+    )
     target = np.zeros(8)
     total, named, nothing = f({"target": target, "source": X})
     assert (type(total), total, nothing) == (np.float64, X.sum(), None)
@@ -227,7 +229,11 @@ def test_what_the_tables_cannot_say_is_refused() -> None:
 
 def test_strides_can_be_pinned(runtime: Any, code: Any) -> None:
     plan = plan_of(
-        (vector(Origin.ARGUMENT, 0, strided=True), vector(Origin.ARGUMENT, 1), vector(Origin.OUTPUT)),
+        (
+            vector(Origin.ARGUMENT, 0, strided=True),
+            vector(Origin.ARGUMENT, 1),
+            vector(Origin.OUTPUT),
+        ),
         (Launch(0, (0, 0, 2), (), extent=0, work=2),),
         results=(Result(2),),
     )

@@ -1,4 +1,4 @@
-"""The native language: what Python computes, native code computes; what it is not, it says where."""
+"""The native language computes what Python computes; what it lacks is named with its line."""
 
 from __future__ import annotations
 
@@ -232,8 +232,7 @@ def no_result_type(a: i64):  # type: ignore[no-untyped-def]
 
 
 def a_list(a: i64) -> i64:
-    values = [a]
-    return a
+    return [a][0]
 
 
 def number_as_condition(a: i64) -> i64:

@@ -1,4 +1,4 @@
-"""The thread pool: every iteration once, from any number of callers, across forks, and cancelled in time."""
+"""The thread pool: every iteration once, for many callers, across forks, cancelled in time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def forever(ctl: Control, args: Ptr[i64], begin: i64, end: i64) -> None:
 def run(runtime: Any, code: Any, name: str, count: int, grain: int, threads: int = 0) -> list[int]:
     cells = (ctypes.c_int64 * count)()
     args = Words([ctypes.addressof(cells)])
-    runtime.launch(runtime.control_block(), code.address_of(name), args.address, count, grain, threads)
+    runtime.launch(
+        runtime.control_block(), code.address_of(name), args.address, count, grain, threads
+    )
     return list(cells)
 
 
@@ -121,5 +123,6 @@ def test_a_forked_child_starts_workers_of_its_own(runtime: Any, code: Any) -> No
 
 
 def test_sizes_that_make_no_sense_are_refused(runtime: Any) -> None:
-    with pytest.raises(ValueError, match="at least 1 thread"):
-        runtime.set_num_threads(0)
+    for threads in (0, -1, 10**6):
+        with pytest.raises(ValueError, match="expected 1 to 4096 threads"):
+            runtime.set_num_threads(threads)

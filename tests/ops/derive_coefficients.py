@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import mpmath as mp
 import numpy as np
 
-from tracemill.compiler.ops.scalar_reference import fused_multiply_add
-
 mp.mp.dps = 50
 
 
@@ -98,7 +96,6 @@ def _series_safe(function, small_value, x, at="1e-12"):
 
 HALF_LN2 = mp.log(2) / 2 * mp.mpf("1.001")
 QUARTER_PI = mp.pi / 4 * mp.mpf("1.01")
-HALF_PI = mp.pi / 2 * mp.mpf("1.005")
 ONE = lambda x: mp.mpf(1)
 
 
@@ -154,8 +151,6 @@ FITS = [
     Fit("EXP2_SINGLE", lambda r: _series_safe(lambda r: (2**r - 1) / r, mp.log(2), r),
         "-0.5005", "0.5005", {"f64": 6}, lambda r: abs(r) / 2**r + mp.mpf("1e-30"),
         "(2**r - 1) / r, good enough for f32"),
-    Fit("SIN", _odd_tail(mp.sin, mp.mpf(-1) / 6), 0, HALF_PI**2, {"f32": 3, "f64": 7},
-        lambda z: z + mp.mpf("1e-9"), "(sin(r) - r) / r**3 in r**2, |r| <= pi/2"),
     Fit("SIN_SMALL", _odd_tail(mp.sin, mp.mpf(-1) / 6), 0, QUARTER_PI**2, {"f32": 2, "f64": 5},
         lambda z: z + mp.mpf("1e-9"), "(sin(r) - r) / r**3 in r**2, |r| <= pi/4"),
     Fit("COS_SMALL", lambda z: _series_safe(
@@ -188,53 +183,6 @@ FITS = [
 ]  # fmt: skip
 
 
-def polish(values: list[float], kind: str) -> list[float]:
-    """Move the low coefficients of SIN by a few last places so that sin(r) rounds well.
-
-    Near pi/2, where the cosine of small angles lands, every evaluation rounds alike, so an
-    unlucky rounding there would show in all of them.
-    """
-    scalar = np.float32 if kind == "f32" else np.float64
-    r = np.linspace(1.2, 1.5708, 600).astype(scalar)
-    wide = [mp.mpf(float(x)) for x in r]
-    truth = np.array([[*_two_parts(mp.sin(x))] for x in wide]).T
-    unit = 2.0**-24 if kind == "f32" else 2.0**-53
-    best, least = values, _worst_sine(values, r, truth, unit)
-    for i in range(-6, 7):
-        for j in range(-6, 7):
-            tried = list(values)
-            for index, steps in ((1, i), (2, j)):
-                tried[index] += steps * float(np.spacing(scalar(abs(values[index]))))
-            worst = _worst_sine(tried, r, truth, unit)
-            if worst < least:
-                best, least = tried, worst
-    return best
-
-
-def _two_parts(x):
-    high = float(x)
-    return high, float(x - high)
-
-
-def _worst_sine(values, r, truth, unit) -> float:
-    kind = r.dtype
-    z = r * r
-    total = np.full(len(r), values[-1], kind)
-    if len(values) > 7:
-        square = z * z
-        odd, even = np.full(len(r), values[-1], kind), np.full(len(r), values[-2], kind)
-        for c in reversed(values[1:-1:2]):
-            odd = fused_multiply_add(odd, square, np.full(len(r), c, kind))
-        for c in reversed(values[0:-2:2]):
-            even = fused_multiply_add(even, square, np.full(len(r), c, kind))
-        total = fused_multiply_add(odd, z, even)
-    else:
-        for c in reversed(values[:-1]):
-            total = fused_multiply_add(total, z, np.full(len(r), c, kind))
-    got = fused_multiply_add(r, z * total, r).astype(np.float64)
-    return float(np.abs((got - truth[0]) - truth[1]).max() / unit)
-
-
 def module_text() -> str:
     """The text of compiler/ops/math/coefficients.py."""
     lines = [
@@ -257,8 +205,6 @@ def module_text() -> str:
             bits = 24 if kind == "f32" else 53
             convert = np.float32 if kind == "f32" else np.float64
             values = [float(convert(mp.nstr(c, 40))) for c in coefficients]
-            if fit.name == "SIN":
-                values = polish(values, kind)
             rows.append((kind.upper(), values, float(error * 2**bits)))
             print(f"{fit.name} {kind}: {rows[-1][2]:.3g} units", file=sys.stderr)
         lines.append(f"# {fit.doc}")

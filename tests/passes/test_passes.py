@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mill
 import pytest
 
+import mill
 from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.ir.printer import print_graph
 from tracemill.compiler.mill import pass_named

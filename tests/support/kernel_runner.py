@@ -16,9 +16,7 @@ from tracemill.compiler.dims import Dim
 
 _POLL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 _FAIL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 5)
-_KERNEL = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
-)
+_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 class Control(ctypes.Structure):

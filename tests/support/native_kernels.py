@@ -116,9 +116,7 @@ def addition(code: Any, **changes: Any) -> NativeSpecialisation:
     return NativeSpecialisation(frame, **{**fields, **changes})
 
 
-def function(
-    runtime: Any, names: str, *specs: NativeSpecialisation, parameters: Any = None
-) -> Any:
+def function(runtime: Any, names: str, *specs: NativeSpecialisation, parameters: Any = None) -> Any:
     """A native function of parameters named by single letters."""
     made = runtime.new_function(parameters or [Parameter(name) for name in names], slow, raiser)
     for spec in reversed(specs):

@@ -98,9 +98,11 @@ class Maker:
             lambda: self.b.broadcast_to(x, shape=(2, *shape)),
             lambda: self.b.slice(x, start=tuple(n - 1 for n in shape), size=shape, step=back),
             lambda: self.b.pad(x, self.b.constant(1, x.tensor.dtype), low=ones, high=none),
-            lambda: self.b.update_slice(self.b.broadcast_to(x, shape=shape), x, start=none, step=back)
-            if not rank
-            else self.b.transpose(x, perm=perm),
+            lambda: (
+                self.b.update_slice(self.b.broadcast_to(x, shape=shape), x, start=none, step=back)
+                if not rank
+                else self.b.transpose(x, perm=perm)
+            ),
         ]
         if rank:
             moves.append(lambda: self.b.concatenate(x, x, axis=0))

@@ -40,9 +40,7 @@ def build(functions, width: int, machine: Machine):
         frame = _Frame(Site(builder, machine), width)
         dtypes = [p.dtype for p in body.params] + [r.dtype for r in body.results]
         pointers = [
-            builder.load(
-                builder.gep(words, [ir.Constant(I64, i)], source_etype=I64), typ=POINTER
-            )
+            builder.load(builder.gep(words, [ir.Constant(I64, i)], source_etype=I64), typ=POINTER)
             for i in range(len(dtypes))
         ]
         top, done = map(function.append_basic_block, ("top", "done"))

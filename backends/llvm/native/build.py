@@ -1,7 +1,7 @@
 """The code of this package as one blob: compiled once, kept in the caller's cache.
 
-Invariants: the key covers every source file of the native language and of its translator, so a changed
-source is another key; a cached blob that cannot be read is made again and stored again.
+Invariants: the key covers every source file of the native language and of its translator, so a
+changed source is another key; a cached blob that cannot be read is made again and stored again.
 Not here: where the cache keeps bytes, and when LLVM may be imported otherwise.
 """
 

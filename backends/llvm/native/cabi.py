@@ -1,15 +1,13 @@
 """The C structures of CPython and NumPy that native code reads, as language structs.
 
-Invariants: 64-bit CPython 3.11 with the GIL and NumPy 2; `numpy_layout` compares the array fields with the
-running NumPy before anything trusts them.
+Invariants: 64-bit CPython 3.11 with the GIL and NumPy 2; `numpy_layout` compares the array fields
+with the running NumPy before anything trusts them.
 Not here: functions of CPython and NumPy (`control.Process`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from .language import Ptr, Raw, Struct, f64, i32, i64, u32
+from .language import Ptr, Raw, Struct, f64, i32, i64
 
 
 class PyObject(Struct):
@@ -36,12 +34,6 @@ class PyComplexObject(PyObject):
 
     real: f64
     imag: f64
-
-
-class PyLongObject(PyVarObject):
-    """A Python int: sign and count of 30-bit digits in `ob_size`."""
-
-    first_digit: u32
 
 
 class PyTupleObject(PyVarObject):
@@ -89,12 +81,6 @@ class PyDescrObject(PyObject):
     flags: i64
     elsize: i64
     alignment: i64
-
-
-class NumPyScalar(PyObject):
-    """A NumPy scalar: the value follows the head, 16 bytes in for every supported type."""
-
-    value: Annotated[Ptr[i64], 2]
 
 
 NPY_C_CONTIGUOUS = 0x0001

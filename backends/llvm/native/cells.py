@@ -1,7 +1,9 @@
-"""Variables during a call: locked in the order of the table, read into slots, swapped at the commit.
+"""Variables during a call: locked in the order of the table, read into slots, swapped at the
+commit.
 
-Invariants: a lock is held only by a call in flight; one taken before a fork counts as free in the child,
-whose generation is newer. A waiting call gives the GIL up, because the holder may need it to finish.
+Invariants: a lock is held only by a call in flight; one taken before a fork counts as free in the
+child, whose generation is newer. A waiting call gives the GIL up, because the holder may need it
+to finish.
 Not here: who creates cells and owns their memory (the runtime's store).
 """
 
@@ -79,7 +81,7 @@ def unlock_cell(cell: Cell, write: i64) -> None:
 
 
 def read_cells(spec: Specialisation, slots: Ptr[i64]) -> bool:
-    """Addresses and sizes of all Variables into slots; false if one has no value, no spare or another rank."""
+    """Addresses and sizes of all Variables into slots; false if a buffer or the rank differs."""
     for number in range(spec.n_cells):
         use = at(spec.cells, number)
         if use.cell.ndim != use.ndim or is_null(use.cell.data):

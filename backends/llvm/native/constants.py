@@ -1,7 +1,7 @@
 """Inputs that must have one value: how each kind of Python constant is tested.
 
-Invariants: a value matches if it has the same type and the same value; numbers with a fraction compare by
-their bits, so -0.0 is not 0.0 and a NaN matches itself.
+Invariants: a value matches if it has the same type and the same value; numbers with a fraction
+compare by their bits, so -0.0 is not 0.0 and a NaN matches itself.
 Not here: what a function reads from outside (the frontend's trace says).
 """
 
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+
 import numpy as np
 
 from .encoder import Frame, InputSpec, SizeSpec
 from .layout import Kind, Size
 
 
-def constant_input(frame: Frame, place: InputSpec, value: object) -> tuple[InputSpec, list[SizeSpec]]:
-    """`place` with the test that its object is this value, and the size rows that complete the test."""
+def constant_input(
+    frame: Frame, place: InputSpec, value: object
+) -> tuple[InputSpec, list[SizeSpec]]:
+    """`place` with the test for this value, and the size rows that complete it."""
     if value is None or isinstance(value, bool | type):
         return replace(place, kind=Kind.IDENTICAL, type=value), []
     if type(value) is float:
@@ -39,7 +42,7 @@ def _bits(frame: Frame, slot: int, value: float) -> SizeSpec:
 def _numpy_constant(
     frame: Frame, place: InputSpec, value: np.inexact[np.typing.NBitBase]
 ) -> tuple[InputSpec, list[SizeSpec]]:
-    """A NumPy scalar, compared word by word where it lies; a short one without the bytes behind it."""
+    """A NumPy scalar, compared word by word where it lies, without the bytes behind it."""
     address, rows = frame.slot(), []
     stored = value.tobytes()
     for start in range(0, len(stored), 8):

@@ -1,20 +1,24 @@
 """The control block: what every kernel receives beside its arguments, and the process behind it.
 
-A kernel is `kernel(ctl, args, begin, end) -> None`: `args` are 64-bit words (addresses, sizes, scalars), the
-range is its share of the parallel extent. `ctl` is a `Control`. Kernels use three things of it:
+A kernel is `kernel(ctl, args, begin, end) -> None`: `args` are 64-bit words (addresses, sizes,
+scalars), the range is its share of the parallel extent. `ctl` is a `Control`. Kernels use three
+things of it:
 
-* `ctl.cancel`, an i64: leave soon when it is not 0. Read it (a plain load) at chunk edges and back edges.
-* `ctl.poll(ctl) -> i64`: the same question, but on the calling thread it also looks at signals and the
-  deadline. A loop that may run long inside one chunk calls it about every 10-1000 microseconds of work;
-  not 0 means leave. Costs some 30 ns.
-* `ctl.fail(ctl, code, node, word0, word1, word2)`: a check failed. The first call wins; all threads leave soon.
-  A kernel of a plan passes its failure's number plus 1 and node -1: the launch knows whose place that is.
+* `ctl.cancel`, an i64: leave soon when it is not 0. Read it (a plain load) at chunk edges and back
+  edges.
+* `ctl.poll(ctl) -> i64`: the same question, but on the calling thread it also looks at signals and
+  the deadline. A loop that may run long inside one chunk calls it about every 10-1000 microseconds
+  of work; not 0 means leave. Costs some 30 ns.
+* `ctl.fail(ctl, code, node, word0, word1, word2)`: a check failed. The first call wins; all
+  threads leave soon. A kernel of a plan passes its failure's number plus 1 and node -1: the launch
+  knows whose place that is.
 
-`Control` and `Process` are the one definition: native code uses them as structs, the kernel generator takes
-offsets from `layout_of(Control)`.
+`Control` and `Process` are the one definition: native code uses them as structs, the kernel
+generator takes offsets from `layout_of(Control)`.
 
-Invariants: a `Control` belongs to one call in flight and lives in that call's frame; a `Process` lives as
-long as the process. Every address of the process native code uses is a field of `Process`.
+Invariants: a `Control` belongs to one call in flight and lives in that call's frame; a `Process`
+lives as long as the process. Every address of the process native code uses is a field of
+`Process`.
 Not here: filling `Process` in (`process`), the pool's work (`pool`).
 """
 
@@ -71,7 +75,6 @@ class Process(Struct):
     PyEval_SaveThread: Callable[[], Raw]
     PyEval_RestoreThread: Callable[[Raw], None]
     PyErr_CheckSignals: Callable[[], i32]
-    PyErr_Occurred: Callable[[], PyObject]
     PyErr_NoMemory: Callable[[], PyObject]
     PyErr_Clear: Callable[[], None]
     PyObject_Vectorcall: Callable[[PyObject, Ptr[PyObject], i64, PyObject], PyObject]
@@ -129,7 +132,7 @@ class Control(Struct):
 
 
 class Pool(Struct):
-    """The worker pool's shared words; see `pool`. Padded so that the busy words have lines of their own."""
+    """The worker pool's shared words (`pool`); the busy ones have cache lines of their own."""
 
     state: i64  # epoch << 32 | OPEN | workers inside
     _line0: Annotated[Ptr[i64], 15]
@@ -195,7 +198,7 @@ def poll(ctl: Control) -> i64:
 
 
 def look_at_signals(ctl: Control) -> i64:
-    """Let Python's signal handlers run; if one raises, keep its exception set and cancel the call."""
+    """Let Python's signal handlers run; one that raises cancels the call, its exception set."""
     process = ctl.process
     released = not is_null(ctl.thread_state)
     if released:

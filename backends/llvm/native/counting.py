@@ -1,7 +1,7 @@
 """Reference counts and the memory a call borrows, in the native language.
 
-Invariants: reference counts change with the GIL held; immortal objects (a negative lower half, from CPython
-3.12 on) are left alone. A block is either in flight or in its cache word, never both.
+Invariants: reference counts change with the GIL held; immortal objects (a negative lower half,
+from CPython 3.12 on) are left alone. A block is either in flight or in its cache word, never both.
 Not here: who owns what (`results`, `entry`).
 """
 
@@ -41,7 +41,7 @@ def drop(process: Process, thing: PyObject) -> None:
 
 
 def borrow_block(process: Process, cached: Ptr[Raw], size: i64) -> Raw:
-    """Memory of at least this many bytes, 64-aligned: the cached block if it is there and large enough."""
+    """Memory of at least this many bytes, 64-aligned: the cached block if it is large enough."""
     block = cast(Block, exchange(cached, null(Raw)))
     if not is_null(block):
         if block.size >= size:

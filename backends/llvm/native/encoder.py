@@ -1,10 +1,11 @@
 """From a description of one specialisation to the tables native code walks.
 
-A description names slots by handles a `Frame` gives out: constants and places for values. Encoding numbers
-them (constants first, so that one copy initialises a call's frame) and writes the structs of `layout`.
+A description names slots by handles a `Frame` gives out: constants and places for values. Encoding
+numbers them (constants first, so that one copy initialises a call's frame) and writes the structs
+of `layout`.
 
-Invariants: descriptions are plain data; an `Encoded` keeps alive every Python object and every word its
-tables point to, and is itself the owner a call in flight holds on to.
+Invariants: descriptions are plain data; an `Encoded` keeps alive every Python object and every
+word its tables point to, and is itself the owner a call in flight holds on to.
 Not here: which tests and rows a compiled graph needs (`from_plan` and the frontend say).
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from .cabi import NPY_ALIGNED, NPY_C_CONTIGUOUS, NPY_WRITEABLE
 from .layout import (
+    MAX_PARAMETERS,
     NONE,
     Build,
     BuildRow,
@@ -130,7 +132,7 @@ class OutputSpec(NamedTuple):
 
 
 class RowSpec(NamedTuple):
-    """One step; fields as in `layout.Row` (`length` is its `count`). Slots a kind does not use stay NONE."""
+    """One step; fields as in `layout.Row` (`length` is its `count`). Unused slots stay NONE."""
 
     kind: RowKind
     kernel: int = 0
@@ -163,8 +165,9 @@ class Structure(NamedTuple):
 class NativeSpecialisation(NamedTuple):
     """Everything the native entry needs of one compiled version.
 
-    `sizes` run before anything is allocated and include the guards; `addresses` run when outputs and arena
-    exist. `checked` counts the rows before the commit point. `keep` are objects kernels need (loaded code).
+    `sizes` run before anything is allocated and include the guards; `addresses` run when outputs
+    and arena exist. `checked` counts the rows before the commit point. `keep` are objects kernels
+    need (loaded code).
     """
 
     frame: Frame
@@ -241,7 +244,10 @@ class _Encoder:
             "type": self.identity(kind),
             "ndim": entry.ndim,
             "flags": entry.flags,
-            **{name: self.number(getattr(entry, name)) for name in ("data", "dims", "strides", "value")},
+            **{
+                name: self.number(getattr(entry, name))
+                for name in ("data", "dims", "strides", "value")
+            },
         }
 
     def size(self, row: SizeSpec) -> dict[str, int]:
@@ -275,6 +281,8 @@ class _Encoder:
         }
 
     def row(self, row: RowSpec) -> dict[str, int]:
+        if row.kind == RowKind.HOST and len(row.words) > MAX_PARAMETERS:
+            raise ValueError(f"a host call takes at most {MAX_PARAMETERS} words")
         jumps = row.kind in (RowKind.JUMP, RowKind.JUMP_IF_ZERO)
         return {
             "kind": row.kind,
@@ -336,9 +344,7 @@ def encode(spec: NativeSpecialisation) -> Encoded:
         "work": to.slot(spec.work),
         "allocated": places.address,
         "n_allocated": len(allocated),
-        "n_owned": sum(
-            entry.source >= Source.DICT_ITEM for entry in spec.inputs
-        ),
+        "n_owned": sum(entry.source >= Source.DICT_ITEM for entry in spec.inputs),
     }
     for name, value in values.items():
         record[name] = value

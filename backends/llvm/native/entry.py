@@ -1,8 +1,10 @@
-"""The entry: what CPython's vectorcall reaches. Binds arguments, finds a specialisation, runs the call.
+"""The entry: what CPython's vectorcall reaches. Binds arguments, finds a specialisation, runs the
+call.
 
-Invariants: an entry either runs one specialisation completely or has changed nothing and hands the very same
-arguments to the slow path. Arguments are the caller's references for the whole call; the plan's owner is
-referenced by the call, so a specialisation may be dropped from the table while it runs.
+Invariants: an entry either runs one specialisation completely or has changed nothing and hands the
+very same arguments to the slow path. Arguments are the caller's references for the whole call; the
+plan's owner is referenced by the call, so a specialisation may be dropped from the table while it
+runs.
 Not here: tests (`matching`), rows (`walker`), the Python type (`function_type`).
 """
 
@@ -46,24 +48,36 @@ def enter(callee: Function, args: Ptr[PyObject], flags: i64, names: PyObject) ->
         bound = _bind(callee, args, given, names, room)
     if not is_null(bound):
         result = stack(PyObject, 1)
-        before = null(Specialisation)
         spec = callee.specialisations
         while not is_null(spec):
-            if _attempt(callee, spec, bound, result):
-                if not is_null(before) and before.next is spec:
-                    before.next = spec.next
-                    spec.next = callee.specialisations
-                    callee.specialisations = spec
+            owner = take(spec.owner)  # a test may run Python, and Python may remove this one
+            accepted = _attempt(callee, spec, bound, result)
+            following = spec.next
+            if accepted and callee.specialisations is not spec:
+                _move_to_front(callee, spec)
+            drop(callee.process, owner)
+            if accepted:
                 return result[0]
-            before = spec
-            spec = spec.next
+            spec = following
     return callee.process.PyObject_Vectorcall(callee.slow, args, flags, names)
+
+
+def _move_to_front(callee: Function, spec: Specialisation) -> None:
+    """The most recent specialisation is tried first, unless it was removed while it ran."""
+    before = callee.specialisations
+    while not is_null(before):
+        if before.next is spec:
+            before.next = spec.next
+            spec.next = callee.specialisations
+            callee.specialisations = spec
+            return
+        before = before.next
 
 
 def _bind(
     callee: Function, args: Ptr[PyObject], given: i64, names: PyObject, room: Ptr[PyObject]
 ) -> Ptr[PyObject]:
-    """Arguments in the order of the parameters; null where only the slow path can say what is wrong."""
+    """Arguments in the order of the parameters; null where the slow path must say what is wrong."""
     if given > callee.positional:
         return null(Ptr[PyObject])
     defaults = ref(cast(PyTupleObject, callee.defaults).first_item)
@@ -85,7 +99,7 @@ def _bind(
 
 
 def _parameter(callee: Function, name: PyObject) -> i64:
-    """The position of a parameter, -1 if there is none; names are interned, so mostly one comparison."""
+    """The position of a parameter, -1 if there is none; interned names compare by address."""
     names = ref(cast(PyTupleObject, callee.names).first_item)
     for index in range(callee.count):
         if names[index] is name:
@@ -134,7 +148,6 @@ def _accept(
         return False
     if not match_overlaps(spec, objects):
         return False
-    owner = take(spec.owner)
     accepted: bool = True
     if spec.n_cells > 0:
         lock_cells(process, spec)
@@ -146,7 +159,6 @@ def _accept(
         accepted = False
     if spec.n_cells > 0:
         unlock_cells(spec)
-    drop(process, owner)
     return accepted
 
 
@@ -172,7 +184,7 @@ def _run(callee: Function, spec: Specialisation, frame: Ptr[i64]) -> PyObject:
 
 
 def _run_rows(callee: Function, spec: Specialisation, frame: Ptr[i64]) -> bool:
-    """Walk the rows, without the GIL if it takes long; false with an exception set if they failed."""
+    """Walk the rows, without the GIL if that takes long; false with an exception if they failed."""
     process = callee.process
     ctl = local(Control)
     begin_control(ctl, process)

@@ -1,11 +1,11 @@
 """From an execution plan to a native specialisation.
 
-The plan says what is computed; the caller adds where the Python call finds each argument (`Leaf`), what
-else must hold (other inputs, relations between sizes), addresses of kernels and cells, and how results are
-put together.
+The plan says what is computed; the caller adds where the Python call finds each argument (`Leaf`),
+what else must hold (other inputs, relations between sizes), addresses of kernels and cells, and
+how results are put together.
 
-Argument words of a launch: for each buffer its address, followed by its byte strides if it is `strided`;
-then the sizes.
+Argument words of a launch: for each buffer its address, followed by its byte strides if it is
+`strided`; then the sizes.
 
 Invariants: rows keep their order; the kernels of a plan must be kept alive by `keep`.
 Not here: where buffers lie (`plan_buffers`), writing tables (`encoder`).
@@ -50,12 +50,13 @@ def specialisation_of(
 ) -> NativeSpecialisation:
     """The native form of a plan.
 
-    inputs: all objects of the call in the order they are found, so that an item comes after its container;
-    captured arrays without a `Leaf` are the plan's own objects. `frame` and `tests` are those given to
-    `constants.constant_input`. symbols: (position in `inputs`, axis) of symbols the plan does not know.
-    strides: strides in elements that array inputs must have, by position in `inputs`; None: C-contiguous.
-    cells: addresses by variable name. callbacks: functions of arrays for the plan's host calls.
-    result: the returned structure over positions in `plan.results`; None returns the first.
+    inputs: all objects of the call in the order they are found, so that an item comes after its
+    container; captured arrays without a `Leaf` are the plan's own objects. `frame` and `tests` are
+    those given to `constants.constant_input`. symbols: (position in `inputs`, axis) of symbols the
+    plan does not know. strides: strides in elements that array inputs must have, by position in
+    `inputs`; None: C-contiguous. cells: addresses by variable name. callbacks: functions of arrays
+    for the plan's host calls. result: the returned structure over positions in `plan.results`;
+    None returns the first.
     """
     buffers = PlanBuffers(plan, frame or Frame(), cells or {})
     buffers.place_inputs(inputs)

@@ -1,7 +1,7 @@
 """The Python type of compiled functions: its native slots.
 
-Invariants: the garbage collector sees every object a function holds; clearing drops them all, so a cycle
-through `slow` or an attribute is collected. Once cleared, a function is called no more.
+Invariants: the garbage collector sees every object a function holds; clearing drops them all, so a
+cycle through `slow` or an attribute is collected. Once cleared, a function is called no more.
 Not here: the call (`entry`), making the type object (`python_type`).
 """
 
@@ -82,7 +82,7 @@ def new_function(
     raiser: PyObject,
     keepalive: PyObject,
 ) -> PyObject:
-    """A new function object without specialisations; null with an exception set if memory is short."""
+    """A new function without specialisations; null with an exception if memory is short."""
     made = process.PyType_GenericAlloc(kind, 0)
     if is_null(made):
         return made
@@ -108,16 +108,15 @@ def install(callee: Function, spec: Specialisation) -> None:
 
 
 def remove(callee: Function, unwanted: Specialisation) -> None:
-    """Take a specialisation out of the table; calls of it in flight go on."""
-    if callee.specialisations is unwanted:
-        callee.specialisations = unwanted.next
-        return
+    """Take a specialisation out of the table; a call testing it goes on to the slow path."""
     spec = callee.specialisations
+    if spec is unwanted:
+        callee.specialisations = unwanted.next
     while not is_null(spec):
         if spec.next is unwanted:
             spec.next = unwanted.next
-            return
         spec = spec.next
+    unwanted.next = null(Specialisation)
 
 
 def set_time_limit(callee: Function, nanoseconds: i64) -> None:

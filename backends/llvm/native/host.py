@@ -1,6 +1,7 @@
 """Host calls: a Python function of arrays, called by native code with addresses and sizes.
 
-Invariants: the arrays a function gets are views of the call's buffers and must not outlive the call.
+Invariants: the arrays a function gets are views of the call's buffers and must not outlive the
+call.
 Not here: when the GIL is taken (`walker`).
 """
 

@@ -1,12 +1,15 @@
 """The tables a call walks: what native code reads of a function and of its specialisations.
 
-A frame is a row of 64-bit words, one per call in flight: first the *slots* (constants of the plan, sizes,
-addresses of buffers, values of numbers), then argument words of the current launch, then the objects of the
-inputs and of the outputs. Everything in the tables names slots by number; -1 means there is none.
+A frame is a row of 64-bit words, one per call in flight: first the *slots* (constants of the plan,
+sizes, addresses of buffers, values of numbers), then argument words of the current launch, then
+the objects of the inputs and of the outputs. Everything in the tables names slots by number; -1
+means there is none.
 
-Invariants: tables are written by `encoder` before they are installed and never change after, except
-`next`, the cached blocks and the counter of a specialisation, which change under the GIL or atomically.
-Not here: making tables (`encoder`), walking them (`matching`, `sizes`, `walker`, `results`, `entry`).
+Invariants: tables are written by `encoder` before they are installed and never change after,
+except `next`, the cached blocks and the counter of a specialisation, which change under the GIL or
+atomically.
+Not here: making tables (`encoder`), walking them (`matching`, `sizes`, `walker`, `results`,
+`entry`).
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from .language import Ptr, Raw, Struct, i64
 
 NONE = -1
 STACK_WORDS = 256  # larger frames come from a cached block
-MAX_PARAMETERS = 64
+MAX_PARAMETERS = 255
 
 
 class Source(enum.IntEnum):
-    """Where an input's object comes from. From DICT_ITEM on, the call holds references of its own."""
+    """Where an input's object comes from. From DICT_ITEM on, the call holds a reference."""
 
     ARGUMENT = 0  # `origin`: position among the bound arguments
     OBJECT = 1  # `key` itself, held by the plan
@@ -55,7 +58,7 @@ class Kind(enum.IntEnum):
 
 
 class Size(enum.IntEnum):
-    """Operations of the size program. The last ones test: where they fail, the specialisation misses."""
+    """Operations of the size program. The last ones test: a failing test is a miss."""
 
     ADD = 0
     SUB = 1
@@ -142,7 +145,7 @@ class Overlap(Struct):
 
 
 class Cell(Struct):
-    """A Variable as native code sees it. Whoever makes the cell owns the memory behind its addresses."""
+    """A Variable as native code sees it. Whoever makes the cell owns the memory."""
 
     data: Raw
     spare: Raw  # the other buffer of a Variable updated by SWAP; null if it is updated in place
@@ -153,7 +156,7 @@ class Cell(Struct):
 
 
 class CellUse(Struct):
-    """A Variable a plan touches. Uses are ordered by address, so that calls cannot lock each other out."""
+    """A Variable a plan touches. Uses are ordered by address, so that calls cannot deadlock."""
 
     cell: Cell
     ndim: i64

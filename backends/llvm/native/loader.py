@@ -1,7 +1,9 @@
-"""Executable memory: map a `CodeBlob` so that it can run, give addresses, unmap it when unreachable.
+"""Executable memory: map a `CodeBlob` so that it can run, give addresses, unmap it when
+unreachable.
 
-Invariants: memory is never writable and executable at once (written first, sealed after); code unmaps only
-when its `Loaded` is collected, never at interpreter exit, because pool threads may still stand in it.
+Invariants: memory is never writable and executable at once (written first, sealed after); code
+unmaps only when its `Loaded` is collected, never at interpreter exit, because pool threads may
+still stand in it.
 Not here: reading object code (`objects`); LLVM is not imported, so a warm start never loads it.
 """
 
@@ -26,7 +28,7 @@ class LoadError(OSError):
 
 
 class Loaded:
-    """Mapped code. It stays mapped as long as this object lives: whoever keeps an address keeps this."""
+    """Mapped code, as long as this object lives: whoever keeps an address keeps this."""
 
     def __init__(self, base: int, size: int, symbols: Mapping[str, int]) -> None:
         self.base = base

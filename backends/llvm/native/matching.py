@@ -1,8 +1,8 @@
 """Does a specialisation accept these objects? Its table of inputs, tested in machine code.
 
-Invariants: nothing is changed but slots of the frame and the list of objects; a test that raises (a comparison
-of static values) counts as a miss and leaves no exception. A dtype that is not the very object is compared
-by NumPy's equivalence, so byte order counts and aliases do not.
+Invariants: nothing is changed but slots of the frame and the list of objects; a test that raises
+(a comparison of static values) counts as a miss and leaves no exception. A dtype that is not the
+very object is compared by NumPy's equivalence, so byte order counts and aliases do not.
 Not here: tests between sizes (`sizes`).
 """
 
@@ -161,7 +161,9 @@ def _match_container(process: Process, entry: Input, thing: PyObject) -> bool:
     if entry.kind == Kind.ANY:
         return True
     if entry.kind == Kind.DICT:
-        return thing.ob_type is process.dict_type and cast(PyDictObject, thing).ma_used == entry.ndim
+        return (
+            thing.ob_type is process.dict_type and cast(PyDictObject, thing).ma_used == entry.ndim
+        )
     wanted = process.tuple_type if entry.kind == Kind.TUPLE else process.list_type
     return thing.ob_type is wanted and cast(PyVarObject, thing).ob_size == entry.ndim
 
@@ -210,7 +212,7 @@ def match_overlaps(spec: Specialisation, objects: Ptr[i64]) -> bool:
 
 
 def _bounds(array: PyArrayObject, bounds: Ptr[i64]) -> None:
-    """First address of an array's elements and the address after its last; (0, 0) if it is empty."""
+    """First address of an array's elements and the one after the last; (0, 0) if it is empty."""
     low = address(array.data)
     high = low + array.descr.elsize
     for axis in range(i64(array.nd)):

@@ -1,6 +1,7 @@
 """Structures of the native language in memory, written from Python.
 
-Invariants: memory of a `Record` lives as long as the record; whoever gives its address away keeps it.
+Invariants: memory of a `Record` lives as long as the record; whoever gives its address away keeps
+it.
 Not here: what the structures mean (`control`, `layout`).
 """
 

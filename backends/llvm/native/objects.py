@@ -1,9 +1,12 @@
-"""Object code to position-independent bytes: read an ELF object, lay it out flat, resolve its references.
+"""Object code to position-independent bytes: read an ELF object, lay it out flat, resolve its
+references.
 
-Invariants: a `CodeBlob` is one read-only run of bytes that works at any address that is a multiple of its
-alignment: no process address, no absolute relocation and no writable data is in it. Whatever it needs of
-the process comes to it through the control block, so an undefined name is an error here, by name.
-Not here: making object code (the compilers do) and mapping it (`loader`). Nothing of LLVM is imported.
+Invariants: a `CodeBlob` is one read-only run of bytes that works at any address that is a multiple
+of its alignment: no process address, no absolute relocation and no writable data is in it.
+Whatever it needs of the process comes to it through the control block, so an undefined name is an
+error here, by name.
+Not here: making object code (the compilers do) and mapping it (`loader`). Nothing of LLVM is
+imported.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ _THROUGH_GOT = {_R_GOTPCREL, _R_GOTPCRELX, _R_REX_GOTPCRELX}
 
 
 class LinkError(Exception):
-    """Object code that cannot become a `CodeBlob`: the message names the symbol or the section at fault."""
+    """Object code that cannot become a `CodeBlob`; the message names the symbol or section."""
 
 
 class CodeBlob(NamedTuple):
@@ -183,7 +186,8 @@ def _relocate(
             _patch(image, at, "<q", target + addend - at, symbol.name)
         else:
             raise LinkError(
-                f"relocation {kind} against {symbol.name or 'a section'} is not position-independent"
+                f"relocation {kind} against {symbol.name or 'a section'} "
+                "is not position-independent"
             )
 
 
@@ -209,8 +213,8 @@ def _patch(image: bytearray, at: int, form: str, value: int, name: str) -> None:
 def _go_direct(image: bytearray, at: int, name: str) -> None:
     """Turn a load from the global offset table into the address itself (psABI B.2).
 
-    `mov name@GOTPCREL(%rip), reg` becomes `lea name(%rip), reg`; `call *name@GOTPCREL(%rip)` becomes a
-    direct call behind a one-byte prefix, likewise `jmp`, whose length must stay 6 bytes.
+    `mov name@GOTPCREL(%rip), reg` becomes `lea name(%rip), reg`; `call *name@GOTPCREL(%rip)`
+    becomes a direct call behind a one-byte prefix, likewise `jmp`, whose length must stay 6 bytes.
     """
     opcode, modrm = image[at - 2], image[at - 1]
     if opcode == 0x8B:
@@ -218,6 +222,8 @@ def _go_direct(image: bytearray, at: int, name: str) -> None:
     elif (opcode, modrm) == (0xFF, 0x15):
         image[at - 2 : at] = b"\x67\xe8"
     elif (opcode, modrm) == (0xFF, 0x25):
-        image[at - 2 : at] = b"\x67\xe9"  # same length as the call form; 0x67 is ignored by jmp rel32
+        image[at - 2 : at] = (
+            b"\x67\xe9"  # same length as the call form; 0x67 is ignored by jmp rel32
+        )
     else:
         raise LinkError(f"{name!r} is reached through a table this loader does not build")

@@ -1,7 +1,8 @@
 """Buffers of a plan as slots: where each argument is found, where each result and temporary lies.
 
-Invariants: each plan buffer has one slot for its address and one per axis for its extent. Guards that
-follow from the plan itself are made here: dtype, rank, layout, equal extents, memory not shared.
+Invariants: each plan buffer has one slot for its address and one per axis for its extent. Guards
+that follow from the plan itself are made here: dtype, rank, layout, equal extents, memory not
+shared.
 Not here: rows (`from_plan`), writing tables (`encoder`).
 """
 
@@ -57,7 +58,7 @@ class Leaf(NamedTuple):
 
 
 class SizeRelation(NamedTuple):
-    """``left relation right`` between sizes: ``== != < <= >=``, and ``%`` for left a multiple of right."""
+    """``left relation right`` of sizes: ``== != < <= >=``; ``%``: left is a multiple of right."""
 
     left: DimSize
     relation: str
@@ -120,9 +121,9 @@ class PlanBuffers:
                 raise PlanNotNative(f"a Python number cannot be passed as {buffer.dtype}")
             value = self.frame.slot(2)
             self.addresses.append(SizeSpec(Size.ADDRESS, value, target=self.data[at]))
-            self.inputs.append(replace(where,  kind=kind, value=value))
+            self.inputs.append(replace(where, kind=kind, value=value))
         elif scalar is not None:
-            self.inputs.append(replace(where,  kind=Kind.SCALAR, type=scalar, data=self.data[at]))
+            self.inputs.append(replace(where, kind=Kind.SCALAR, type=scalar, data=self.data[at]))
         else:
             rank = len(buffer.shape)
             flags = array_flags(contiguous=not buffer.strided, writeable=buffer.written)
@@ -130,7 +131,8 @@ class PlanBuffers:
             if buffer.strided:
                 self.strides[at] = [strides + axis for axis in range(rank)]
             self.inputs.append(
-                replace(where, 
+                replace(
+                    where,
                     kind=Kind.ARRAY,
                     type=buffer.dtype.numpy,
                     ndim=rank,
@@ -198,9 +200,7 @@ class PlanBuffers:
         for name, (number, axis) in symbols.items():
             known[name] = self.inputs[number].dims + axis
         for relation in relations:
-            left, right = (
-                self.terms.of(side, known) for side in (relation.left, relation.right)
-            )
+            left, right = (self.terms.of(side, known) for side in (relation.left, relation.right))
             if relation.relation == ">=":
                 self.terms.test(Size.LESS_EQUAL, right, left)
             else:
@@ -261,7 +261,7 @@ class PlanBuffers:
         )
 
     def strides_of(self, at: int) -> list[int]:
-        """Slots of a buffer's byte strides: those of the array, or computed for a contiguous one."""
+        """Slots of a buffer's byte strides: the array's, or those of a contiguous one."""
         if at not in self.strides:
             buffer = self.plan.buffers[at]
             step = self.frame.constant(buffer.dtype.itemsize)

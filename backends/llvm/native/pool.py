@@ -1,14 +1,16 @@
 """The thread pool: fork-join over a range of iterations, written in the native language.
 
-One job runs at a time. Its owner publishes it in one word, `state`: a job number (epoch) in the upper half,
-OPEN, and the number of workers inside. Workers enter by compare-and-swap while it is OPEN; the owner takes
-part, closes the job when no iteration is left, and waits for those inside. A worker that wakes late finds
-the job closed and goes back to sleep, so nobody waits for a sleeper.
+One job runs at a time. Its owner publishes it in one word, `state`: a job number (epoch) in the
+upper half, OPEN, and the number of workers inside. Workers enter by compare-and-swap while it is
+OPEN; the owner takes part, closes the job when no iteration is left, and waits for those inside. A
+worker that wakes late finds the job closed and goes back to sleep, so nobody waits for a sleeper.
 
-Invariants: a caller that finds the pool taken (another Python thread, or a job inside a job) does its own
-work alone, so nothing ever waits for the pool; the result of a job does not depend on how it is divided.
-After a fork the child's pool has no workers and starts new ones on first use (`runtime`).
-Not here: how many threads to use and when to fork (`native.Runtime`), what a chunk computes (kernels).
+Invariants: a caller that finds the pool taken (another Python thread, or a job inside a job) does
+its own work alone, so nothing ever waits for the pool; the result of a job does not depend on how
+it is divided. After a fork the child's pool has no workers and starts new ones on first use
+(`runtime`).
+Not here: how many threads to use and when to fork (`native.Runtime`), what a chunk computes
+(kernels).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def launch(
     grain: i64,
     threads: i64,
 ) -> None:
-    """Run iterations [0, end) in chunks of `grain` on at most `threads` threads (0: as many as there are)."""
+    """Run [0, end) in chunks of `grain` on at most `threads` threads (0: all there are)."""
     if end <= grain:
         if end > 0:
             kernel(ctl, args, 0, end)
@@ -137,7 +139,7 @@ def _wait_for_workers(pool: Pool, ctl: Control) -> None:
 
 
 def _sleep_until_joined(pool: Pool, ctl: Control) -> None:
-    """Sleep at most 20 ms, then look at signals; the last worker to leave wakes a sleeping owner."""
+    """Sleep at most 20 ms, then look at signals; the last worker to leave wakes the owner."""
     exchange(ref(pool.joining), 1)
     state = load_acquire(ref(pool.state))
     if (state & _INSIDE) != 0:
@@ -150,7 +152,7 @@ def _sleep_until_joined(pool: Pool, ctl: Control) -> None:
 
 
 def _start_workers(pool: Pool, process: Process) -> None:
-    """Start what is missing. Where the system refuses a thread, work goes on with those there are."""
+    """Start what is missing. If the system refuses a thread, work goes on with those there are."""
     handle = stack(i64, 1)
     while pool.started < pool.size - 1:
         pool.started += 1

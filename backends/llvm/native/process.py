@@ -1,8 +1,8 @@
 """Filling in `Process`: where the C library, CPython and NumPy keep what native code needs.
 
-Invariants: names are those of the functions themselves; NumPy's come from its published table by number
-(numpy/__multiarray_api.h), which NumPy never renumbers. `unsupported_reason` has looked at the running
-interpreter before an address is trusted.
+Invariants: names are those of the functions themselves; NumPy's come from its published table by
+number (numpy/__multiarray_api.h), which NumPy never renumbers. `unsupported_reason` has looked at
+the running interpreter before an address is trusted.
 Not here: the pool's threads (`pool`), the type of compiled functions (`python_type`).
 """
 
@@ -73,7 +73,12 @@ def _field(thing: object, kind: type[Struct], name: str) -> int:
 
 def _probe_objects() -> str | None:
     number, pair, items = 1.5, (number_object := object(), None), [None, object()]
-    if ctypes.c_double.from_address(id(number) + layout_of(PyFloatObject).fields["ob_fval"].offset).value != 1.5:
+    if (
+        ctypes.c_double.from_address(
+            id(number) + layout_of(PyFloatObject).fields["ob_fval"].offset
+        ).value
+        != 1.5
+    ):
         return "float keeps its value elsewhere"
     if _field(pair, PyTupleObject, "first_item") != id(number_object):
         return "tuple keeps its items elsewhere"

@@ -1,7 +1,8 @@
 """Making the Python type of compiled functions from its native slots.
 
-Invariants: the type is mutable, so Python adds methods and properties with setattr; it cannot be subclassed
-or instantiated from Python. It has METHOD_DESCRIPTOR, so `instance.method(...)` makes no bound method.
+Invariants: the type is mutable, so Python adds methods and properties with setattr; it cannot be
+subclassed or instantiated from Python. It has METHOD_DESCRIPTOR, so `instance.method(...)` makes
+no bound method.
 Not here: the slots' code (`function_type`, `entry`).
 """
 
@@ -60,7 +61,7 @@ _KEPT: list[object] = []  # CPython keeps pointing into the spec's names, member
 
 
 def make_type(name: str, slots: Mapping[str, int]) -> type:
-    """The type named `name`, from the addresses of `traverse`, `clear`, `dealloc` and `descr_get`."""
+    """The type named `name`, from addresses: `traverse`, `clear`, `dealloc`, `descr_get`."""
     fields = layout_of(Function).fields
     api = ctypes.pythonapi
     members = (_Member * 4)(

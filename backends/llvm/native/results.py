@@ -1,7 +1,8 @@
 """Results: fresh arrays before the rows, NumPy scalars and the returned structure after them.
 
-Invariants: `objects` hold one reference to each output made so far and null elsewhere; whoever made them
-drops them, also when a later one fails. NumPy allocates all arrays, so they are ordinary arrays.
+Invariants: `objects` hold one reference to each output made so far and null elsewhere; whoever
+made them drops them, also when a later one fails. NumPy allocates all arrays, so they are ordinary
+arrays.
 Not here: copies of arguments returned (the plan has rows for those).
 """
 
@@ -120,7 +121,9 @@ def _combine(process: Process, row: BuildRow, items: Ptr[PyObject]) -> PyObject:
         return process.PyObject_Vectorcall(row.operand, items, row.count, null(PyObject))
     if row.op == Build.DICT:
         return _dict_of(process, row, items)
-    made = process.PyTuple_New(row.count) if row.op == Build.TUPLE else process.PyList_New(row.count)
+    made = (
+        process.PyTuple_New(row.count) if row.op == Build.TUPLE else process.PyList_New(row.count)
+    )
     if is_null(made):
         return made
     places = ref(cast(PyTupleObject, made).first_item)

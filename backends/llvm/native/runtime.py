@@ -1,12 +1,13 @@
-"""The native runtime of this process: code mapped, process addresses filled in, pool and type ready.
+"""The native runtime of this process: code mapped, process addresses filled in, pool and type
+ready.
 
     runtime = native_runtime(blob)                 # once; `native_blob` gives the blob
     f = runtime.new_function(parameters, slow, raiser)
     f.install(encode(specialisation))
 
-Invariants: one runtime per process, never unmapped, because workers and objects outlive everything else.
-After a fork the child's pool restarts on first use. Nothing here reads the environment: how many threads to
-use is said by the caller.
+Invariants: one runtime per process, never unmapped, because workers and objects outlive everything
+else. After a fork the child's pool restarts on first use. Nothing here reads the environment: how
+many threads to use is said by the caller.
 Not here: compiling the native code (`build`), making specialisations (`encoder`).
 """
 
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 
 from .control import Control, Pool
 from .encoder import Encoded
+from .layout import MAX_PARAMETERS
 from .loader import Loaded, load
 from .memory import Record
 from .objects import CodeBlob
@@ -30,6 +32,7 @@ from .python_type import make_type
 _SPINS = 2_000  # some 50-100 us awake before an idle thread sleeps
 
 _NEVER = 2**63 - 1
+_MAX_THREADS = 4096
 
 _object, _address, _long = ctypes.py_object, ctypes.c_void_p, ctypes.c_int64
 
@@ -58,7 +61,11 @@ class NativeRuntime:
                 for name in ("traverse", "clear", "dealloc", "descr_get")
             },
         )
-        self._new = self._prototype("new_function", _object, [_address, _object, _object, _long, _long, _object, _object, _object, _object, _object])
+        self._new = self._prototype(
+            "new_function",
+            _object,
+            [_address, _object, _object, _long, _long, _object, _object, _object, _object, _object],
+        )
         self._install = self._prototype("install", None, [_object, _address])
         self._remove = self._prototype("remove", None, [_object, _address])
         self._limit = self._prototype("set_time_limit", None, [_object, _long])
@@ -82,8 +89,8 @@ class NativeRuntime:
 
     def set_num_threads(self, threads: int) -> None:
         """Use this many threads from the next kernel on; workers too many stay asleep."""
-        if threads < 1:
-            raise ValueError(f"expected at least 1 thread, got {threads}")
+        if not 1 <= threads <= _MAX_THREADS:
+            raise ValueError(f"expected 1 to {_MAX_THREADS} threads, got {threads}")
         self._pool["size"] = threads
 
     def new_function(
@@ -95,18 +102,31 @@ class NativeRuntime:
     ) -> Any:
         """A callable of `function_type` without specialisations: every call reaches `slow`.
 
-        `slow` gets the arguments as they were given. `raiser(owner, code, node, word0, word1, word2)` must
-        raise. `keepalive` is any object the function shall hold and the garbage collector see.
+        `slow` gets the arguments as they were given. `raiser(owner, code, node, word0, word1,
+        word2)` must raise. `keepalive` is any object the function shall hold and the garbage
+        collector see.
         """
+        if len(parameters) > MAX_PARAMETERS:
+            raise ValueError(f"expected at most {MAX_PARAMETERS} parameters, got {len(parameters)}")
         missing = object()
         names = tuple(sys.intern(parameter.name) for parameter in parameters)
         defaults = tuple(
-            missing if parameter.default is None else parameter.default[0] for parameter in parameters
+            missing if parameter.default is None else parameter.default[0]
+            for parameter in parameters
         )
         positional = sum(not parameter.keyword_only for parameter in parameters)
         made: Any = self._new(
-            self._process.address, self.function_type, names, positional, len(names), defaults, missing, slow, raiser, keepalive
-        )  # fmt: skip
+            self._process.address,
+            self.function_type,
+            names,
+            positional,
+            len(names),
+            defaults,
+            missing,
+            slow,
+            raiser,
+            keepalive,
+        )
         made._installed = []
         return made
 
@@ -145,7 +165,9 @@ class NativeRuntime:
         """Give the lock of a Variable's cell back."""
         self._unlock(address, int(write))
 
-    def launch(self, ctl: Record, kernel: int, args: int, end: int, grain: int, threads: int = 0) -> None:
+    def launch(
+        self, ctl: Record, kernel: int, args: int, end: int, grain: int, threads: int = 0
+    ) -> None:
         """Run a kernel over [0, end) on the pool, without the GIL; for tests and benchmarks."""
         prototype = ctypes.CFUNCTYPE(None, _address, _address, _address, _long, _long, _long)
         run = prototype(self.code.address_of("launch"))

@@ -1,7 +1,7 @@
 """The size program: sizes, addresses and the guards between them, one row after another.
 
-Invariants: rows read slots written before them; `//` and `%` by zero is a miss, not a trap; a failing test
-ends the program.
+Invariants: rows read slots written before them; `//` and `%` by zero is a miss, not a trap; a
+failing test ends the program.
 Not here: where the first slots come from (`matching`), what the results are used for (`walker`).
 """
 

@@ -1,8 +1,10 @@
 """The walker: executes a specialisation's rows.
 
-Invariants: it stops at the first failure or cancellation; rows from the commit point on run only if none
-happened. It holds the GIL or not, as `ctl.thread_state` says, and takes it only for host calls.
-Not here: making arenas and outputs (`entry`, `results`), running one kernel on many threads (`pool`).
+Invariants: it stops at the first failure or cancellation; rows from the commit point on run only
+if none happened. It holds the GIL or not, as `ctl.thread_state` says, and takes it only for host
+calls.
+Not here: making arenas and outputs (`entry`, `results`), running one kernel on many threads
+(`pool`).
 """
 
 from __future__ import annotations
@@ -41,9 +43,7 @@ def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
         _walk_range(ctl, spec, slots, spec.n_checked, spec.n_rows)
 
 
-def _walk_range(
-    ctl: Control, spec: Specialisation, slots: Ptr[i64], first: i64, stop: i64
-) -> None:
+def _walk_range(ctl: Control, spec: Specialisation, slots: Ptr[i64], first: i64, stop: i64) -> None:
     number = first
     while number < stop:
         row = at(spec.rows, number)

@@ -11,7 +11,7 @@ from .coefficients import ERF, ERFC
 from .exponential import clamped, exp_less_one, reduced
 from .logarithm import log, log1p
 from .pairs import Pair, quick_two_sum, two_product
-from .polynomial import polynomial
+from .polynomial import chain, polynomial
 
 SQRT_HALF = 0.7071067811865476
 
@@ -31,9 +31,10 @@ def erfc(x: Scalar) -> Scalar:
     limit = _limit(x)
     inside = select(a > limit, constant(limit, x.dtype), a)
     tail = _tail(inside, two_product(inside, inside))
-    near = 1.0 - fma(x, _erf_over_x_less_one(x * x), x)
+    high, low = quick_two_sum(constant(1.0, x.dtype), -x)
+    near = high + fma(-x, _erf_over_x_less_one(x * x), low)
     beyond = select(x < 0.0, 2.0 - tail, tail)
-    return select(a < 0.47, near, beyond)
+    return select(a < 0.9, near, beyond)
 
 
 def ndtr(x: Scalar) -> Scalar:
@@ -84,7 +85,7 @@ def _scaled_erfc(a: Scalar) -> Pair:
     lack = fma(-q, divisor, 1.0) - q * lost
     t = fma(fma(q, lack, q), -6.0, 1.0)
     first, *rest = ERFC[a.dtype]
-    sum_ = polynomial(t, rest)
+    sum_ = chain(t, rest)
     series = fma(t, sum_, first)
     series_rest = fma(t, sum_, first - series)
     value, value_rest = two_product(series, q)

@@ -11,15 +11,19 @@ _CHAIN = 6
 
 
 def polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
-    """sum(c[i] * x**i); longer ones as two chains in x**2 that run side by side."""
+    """sum(c[i] * x**i); longer ones as two chains in x**2 that run side by side.
+
+    Where the even and odd halves are large and cancel, `chain` is the better one.
+    """
     if len(coefficients) <= _CHAIN + 1:
-        return _horner(x, coefficients)
+        return chain(x, coefficients)
     square = x * x
-    even, odd = _horner(square, coefficients[0::2]), _horner(square, coefficients[1::2])
+    even, odd = chain(square, coefficients[0::2]), chain(square, coefficients[1::2])
     return fma(odd, x, even)
 
 
-def _horner(x: Scalar, coefficients: Sequence[float]) -> Scalar:
+def chain(x: Scalar, coefficients: Sequence[float]) -> Scalar:
+    """sum(c[i] * x**i) by Horner's rule."""
     total = constant(coefficients[-1], x.dtype)
     for c in reversed(coefficients[:-1]):
         total = fma(total, x, c)

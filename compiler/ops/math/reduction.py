@@ -33,45 +33,36 @@ def _table() -> tuple[int, ...]:
     return tuple((_TWO_OVER_PI >> (total - 64 * (i + 1))) & mask for i in range(_WORDS))
 
 
-def take_away(a: Scalar, k: Scalar, halves: int) -> Pair:
-    """a - k * pi / halves as high + low, for k exact in few bits."""
-    first, second, third = parts(PI / halves, a.dtype, 3)
+def take_away(a: Scalar, k: Scalar) -> Pair:
+    """a - k * pi / 2 as high + low, for k exact in few bits."""
+    first, second, third = parts(PI / 2, a.dtype, 3)
     product, product_low = two_product(k, constant(second, a.dtype))
     high, low = two_sum(fma(k, -first, a), -product)
     return high, fma(k, -third, low - product_low)
 
 
-def take_away_rounded(a: Scalar, k: Scalar, halves: int) -> Scalar:
-    """a - k * pi / halves in one number."""
-    first, second, third = parts(PI / halves, a.dtype, 3)
+def take_away_rounded(a: Scalar, k: Scalar) -> Scalar:
+    """a - k * pi / 2 in one number."""
+    first, second, third = parts(PI / 2, a.dtype, 3)
     return fma(k, -third, fma(k, -second, fma(k, -first, a)))
 
 
-def nearest(a: Scalar, per_unit: float, offset: float = 0.0) -> tuple[Scalar, Scalar]:
-    """(k, bits): the integer nearest a * per_unit - offset, the low bits of `bits` being it."""
+def nearest(a: Scalar, per_unit: float) -> tuple[Scalar, Scalar]:
+    """(k, bits): the integer nearest a * per_unit; the low bits of `bits` are that integer."""
     form = format_of(a)
     magic = 1.5 * 2.0**form.mantissa
-    total = fma(a, per_unit, -offset) + magic if offset else fma(a, per_unit, magic)
+    total = fma(a, per_unit, magic)
     return total - magic, bitcast(total, form.integer)
 
 
-def huge(a: Scalar, quadrants: bool, quarter_turn: bool = False) -> tuple[Scalar, Scalar, Scalar]:
-    """(high, low, k) with a = k * unit + high + low; unit is pi/2 for `quadrants`, else pi.
-
-    quarter_turn: k is meant as k + 1/2, for the cosine. k is right modulo 4 or 2.
-    """
-    wide = convert(a, F64)
-    product, below = _turns(wide)
-    shift = 62 if quadrants else 63
-    if quarter_turn:
-        product = product - (1 << 62)
-    half = 1 << (shift - 1)
-    k = (product + half) >> shift
-    rest = bitcast(product - (k << shift), I64)
-    high = convert(rest, F64)
-    lost = convert(rest - convert(high, I64), F64)
-    low = fma(convert(below, F64), 2.0**-64, lost)
-    high, low = _times_unit(high + low, low - ((high + low) - high), shift, quadrants)
+def huge(a: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """(high, low, k) with a = k * pi / 2 + high + low, k right modulo 4."""
+    product, below = _turns(convert(a, F64))
+    k = (product + (1 << 61)) >> 62
+    rest = bitcast(product - (k << 62), I64)
+    count = convert(rest, F64)
+    lost = convert(rest - convert(count, I64), F64)
+    high, low = _times_half_pi(*two_sum(count, fma(convert(below, F64), 2.0**-64, lost)))
     index = bitcast(k, I64)
     if a.dtype is F32:
         narrow = convert(high, F32)
@@ -102,11 +93,10 @@ def _turns(a: Scalar) -> tuple[Scalar, Scalar]:
     return mantissa * w2 + mulhi(mantissa, w1) + carry, second
 
 
-def _times_unit(high: Scalar, low: Scalar, shift: int, quadrants: bool) -> Pair:
-    """(high + low) / 2**shift times the unit."""
-    unit = PI / 2 if quadrants else PI
-    first, second = parts(unit, F64, 2)
+def _times_half_pi(high: Scalar, low: Scalar) -> Pair:
+    """(high + low) / 2**62 times pi / 2."""
+    first, second = parts(PI / 2, F64, 2)
     product = high * first
     rest = fma(high, first, -product) + fma(high, second, low * first)
     total = product + rest
-    return total * 2.0**-shift, (rest - (total - product)) * 2.0**-shift
+    return total * 2.0**-62, (rest - (total - product)) * 2.0**-62

@@ -16,43 +16,53 @@ from ..scalar import (
     sqrt,
 )
 from .bits import format_of
-from .coefficients import ASIN, ATAN, COS_SMALL, SIN, SIN_SMALL
+from .coefficients import ASIN, ATAN, COS_SMALL, SIN_SMALL
 from .constants import PI, parts
 from .pairs import quick_two_sum
 from .polynomial import polynomial
 from .reduction import LIMIT, huge, nearest, take_away, take_away_rounded
 
-ONE_OVER_PI = 0.3183098861837907
 TWO_OVER_PI = 0.6366197723675814
 
 
 def sin(x: Scalar) -> Scalar:
-    """Sine: (-1)**k sin(r) for |x| = k pi + r."""
-    form = format_of(x)
-    a = absolute(x)
-    k, bits = nearest(a, ONE_OVER_PI)
-    r = take_away_rounded(a, k, 1)
-    r, bits = rarely(_too_large(a), _huge(a, False), (r, bits))
-    sign = (bits << (form.integer.bits - 1)) ^ _sign_of(x)
-    return _flip(_sine(r), sign)
+    """Sine."""
+    r, quadrant = _angle(x)
+    sign = ((quadrant & 2) << (quadrant.dtype.bits - 2)) ^ _sign_of(x)
+    return _flip(_sine_or_cosine(r, quadrant), sign)
 
 
 def cos(x: Scalar) -> Scalar:
-    """Cosine: -(-1)**k sin(r) for |x| = (k + 1/2) pi + r."""
-    form = format_of(x)
+    """Cosine: the sine a quarter turn on."""
+    r, quadrant = _angle(x)
+    quadrant = quadrant + 1
+    return _flip(_sine_or_cosine(r, quadrant), (quadrant & 2) << (quadrant.dtype.bits - 2))
+
+
+def _angle(x: Scalar) -> tuple[Scalar, Scalar]:
+    """(r, k modulo 4) with |x| = k pi/2 + r and |r| <= pi/4."""
     a = absolute(x)
-    k, bits = nearest(a, ONE_OVER_PI, offset=0.5)
-    r = take_away_rounded(a, k + 0.5, 1)
-    r, bits = rarely(_too_large(a), _huge(a, True), (r, bits))
-    return _flip(_sine(r), ~bits << (form.integer.bits - 1))
+    k, bits = nearest(a, TWO_OVER_PI)
+    r = take_away_rounded(a, k)
+    high, low, huge_bits = huge(a)
+    r, bits = rarely(_too_large(a), (_finite_or_nan(a, high + low), huge_bits), (r, bits))
+    return r, bits
+
+
+def _sine_or_cosine(r: Scalar, quadrant: Scalar) -> Scalar:
+    """cos(r) in odd quadrants, else sin(r)."""
+    z = r * r
+    sine = fma(r, z * polynomial(z, SIN_SMALL[r.dtype]), r)
+    cosine = fma(z * z, polynomial(z, COS_SMALL[r.dtype]), fma(z, -0.5, 1.0))
+    return select((quadrant & 1).differs(0), cosine, sine)
 
 
 def tan(x: Scalar) -> Scalar:
     """Tangent: sin(r) / cos(r), or -cos(r) / sin(r) after an odd number of quarter turns."""
     a = absolute(x)
     k, bits = nearest(a, TWO_OVER_PI)
-    high, low = take_away(a, k, 2)
-    high, low, bits = rarely(_too_large(a), huge(a, quadrants=True), (high, low, bits))
+    high, low = take_away(a, k)
+    high, low, bits = rarely(_too_large(a), huge(a), (high, low, bits))
     high = _finite_or_nan(a, high)
     z = high * high
     sine = quick_two_sum(high, fma(high, z * polynomial(z, SIN_SMALL[x.dtype]), low))
@@ -70,19 +80,8 @@ def tan(x: Scalar) -> Scalar:
     return _flip(fma(rest, inverse, quotient), _sign_of(x))
 
 
-def _sine(r: Scalar) -> Scalar:
-    """sin(r) for |r| <= pi / 2."""
-    z = r * r
-    return fma(r, z * polynomial(z, SIN[r.dtype]), r)
-
-
 def _too_large(a: Scalar) -> Scalar:
     return ~(a < LIMIT[a.dtype.bits])
-
-
-def _huge(a: Scalar, quarter_turn: bool) -> tuple[Scalar, Scalar]:
-    high, low, bits = huge(a, quadrants=False, quarter_turn=quarter_turn)
-    return _finite_or_nan(a, high + low), bits
 
 
 def _finite_or_nan(a: Scalar, r: Scalar) -> Scalar:

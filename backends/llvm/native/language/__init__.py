@@ -8,8 +8,9 @@
 
     loaded = load(link(compile_unit([total])))
 
-Types are in `types`, what Python cannot say in `intrinsics`; both are re-exported here for native code to
-import. A native function is Python: the type checker checks it, and where it uses no pointer it also runs.
+Types are in `types`, what Python cannot say in `intrinsics`; both are re-exported here for native
+code to import. A native function is Python: the type checker checks it, and where it uses no
+pointer it also runs.
 
 Invariants: this package's own import does not load LLVM; `unit.compile_unit` does.
 Not here: any function of the system; the language knows nothing of plans, pools or CPython.

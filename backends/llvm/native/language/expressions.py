@@ -2,7 +2,8 @@
 
 `and`, `or` and conditional expressions evaluate only what they must.
 
-Invariants: conditions are `bool`, never a number or a pointer; a pointer is indexed and moved by elements.
+Invariants: conditions are `bool`, never a number or a pointer; a pointer is indexed and moved by
+elements.
 Not here: statements (`statements`) and the emitters of intrinsics (`lowering`).
 """
 
@@ -47,6 +48,7 @@ from .values import (
     load_from,
     number_cast,
 )
+
 
 class Unit(Protocol):
     """What expressions need of the module being built."""
@@ -215,7 +217,8 @@ class Expressions:
                 raise self.error(node, f"{found} converts one number")
             operand = self.operand(node.args[0])
             if isinstance(operand, Literal):
-                return constant(Literal(found(operand.number)), found, node, self.place)  # type: ignore[arg-type]
+                number = found(operand.number)  # type: ignore[arg-type]  # a float wraps to int
+                return constant(Literal(number), found, node, self.place)
             return number_cast(self.builder, operand, found, node, self.place)
         if inspect.isfunction(found):
             function, kind = self.unit.declare(found)
@@ -258,9 +261,7 @@ class Expressions:
             return left.type
         return right.type if isinstance(right, Value) else I64
 
-    def _pair(
-        self, node: ast.AST, left: Operand, right: Operand
-    ) -> tuple[Type, list[ir.Value]]:
+    def _pair(self, node: ast.AST, left: Operand, right: Operand) -> tuple[Type, list[ir.Value]]:
         """Both operands in the type they meet in."""
         kind = self._meet(node, left, right)
         sides = (left, right)
@@ -330,7 +331,7 @@ class Expressions:
 
 
 def _typed(target: Value, kind: FunctionPointer) -> ir.Value:
-    """An opaque pointer as something llvmlite's builder can call: it reads the callee's type from it."""
+    """An opaque pointer as something llvmlite's builder can call."""
     return _Callee(target.code, callee_type(kind))
 
 

@@ -1,7 +1,8 @@
-"""Names native code uses for what Python cannot say: casts, addresses, atomics, bytes, the processor.
+"""Names native code uses for what Python cannot say: casts, addresses, atomics, bytes, the
+processor.
 
-They are declarations: the type checker reads their signatures, the translator recognises the function
-objects and emits code (`lowering`). Called from Python they raise, so a mistake is loud.
+They are declarations: the type checker reads their signatures, the translator recognises the
+function objects and emits code (`lowering`). Called from Python they raise, so a mistake is loud.
 
 Invariants: every name here has exactly one emitter in `lowering.EMITTERS`; a test compares the two.
 Not here: process functions; those are fields of the control block.

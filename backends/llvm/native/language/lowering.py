@@ -113,7 +113,9 @@ def _load_acquire(to: Expressions, call: ast.Call) -> Value:
 def _store_release(to: Expressions, call: ast.Call) -> Value:
     place, kind = _atomic_place(to, call, 2)
     value = to.value(call.args[1], kind)
-    build = to.builder  # `IRBuilder.store_atomic` asks opaque pointers for a pointee: insert directly
+    build = (
+        to.builder
+    )  # `IRBuilder.store_atomic` asks opaque pointers for a pointee: insert directly
     store = instructions.StoreAtomicInstr(build.block, value.code, place, "release", size_of(kind))
     build._insert(store)
     return _NOTHING

@@ -1,9 +1,10 @@
-"""Reading native code: the source of a function as a tree, annotations as types, structures as layouts.
+"""Reading native code: the source of a function as a tree, annotations as types, structures as
+layouts.
 
-Invariants: every complaint is a `LanguageError` that begins with file:line; nothing is guessed from values,
-only from annotations, so the same source gives the same code in every process.
-Not here: what statements mean (`statements`, `expressions`). LLVM is not imported: the plan encoder uses
-the layouts of structures in warm processes.
+Invariants: every complaint is a `LanguageError` that begins with file:line; nothing is guessed
+from values, only from annotations, so the same source gives the same code in every process.
+Not here: what statements mean (`statements`, `expressions`). LLVM is not imported: the plan
+encoder uses the layouts of structures in warm processes.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Place(NamedTuple):
         return LanguageError(f"{self.file}:{getattr(node, 'lineno', 1)}: {message}")
 
     def constant(self, node: ast.expr) -> Any:
-        """What a name, or a chain of attributes of one, is bound to in the module; `error` if nothing."""
+        """What a name, or a chain of attributes of one, is bound to in the module."""
         if isinstance(node, ast.Name):
             if node.id in self.names:
                 return self.names[node.id]

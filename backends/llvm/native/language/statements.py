@@ -1,7 +1,7 @@
 """Statements of the native language to LLVM IR: one function body at a time.
 
-Invariants: a local has one type, fixed by its annotation or by its first assignment; every path of a
-function with a result ends in `return`.
+Invariants: a local has one type, fixed by its annotation or by its first assignment; every path of
+a function with a result ends in `return`.
 Not here: expressions (`expressions`) and the module around functions (`unit`).
 """
 
@@ -100,7 +100,7 @@ class Statements(Expressions):
         store_to(self.builder, self.locals[node.target.id][1], self.value(node.value, kind))
 
     def _augment(self, node: ast.AugAssign) -> None:
-        """`place op= value`; the place is named twice, which is safe because places have no effects."""
+        """`place op= value`; naming the place twice is safe because places have no effects."""
         read = ast.parse(ast.unparse(node.target), mode="eval").body
         combined = ast.BinOp(read, node.op, node.value)
         for part in ast.walk(combined):
@@ -160,11 +160,14 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For) -> None:
         call = node.iter
-        is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        if not is_range or call.func.id != "range" or not isinstance(node.target, ast.Name):  # type: ignore[attr-defined]
-            raise self.error(node, "a `for` runs over range(stop) or range(start, stop)")
-        assert isinstance(call, ast.Call)
-        if node.orelse or len(call.args) not in (1, 2) or call.keywords:
+        if (
+            not isinstance(call, ast.Call)
+            or ast.unparse(call.func) != "range"
+            or not isinstance(node.target, ast.Name)
+            or node.orelse
+            or len(call.args) not in (1, 2)
+            or call.keywords
+        ):
             raise self.error(node, "a `for` runs over range(stop) or range(start, stop)")
         bounds = [self.value(argument, I64) for argument in call.args]
         first = bounds[0] if len(bounds) == 2 else Value(I64, ir.Constant(ir.IntType(64), 0))

@@ -1,12 +1,14 @@
 """The types of the native language, as values for the translator and as names for annotations.
 
-A native function is a Python function whose annotations are made of these names. For the type checker
-`i64` is `int` and a structure is a class, so mypy checks native code as the Python it also is; for the
-translator the same names are the records below. `Task` as a type is a pointer to a structure Task;
-`Ptr[T]` points to an array of T; `Raw` is an address of unknown contents; `Callable` is a function pointer.
+A native function is a Python function whose annotations are made of these names. For the type
+checker `i64` is `int` and a structure is a class, so mypy checks native code as the Python it also
+is; for the translator the same names are the records below. `Task` as a type is a pointer to a
+structure Task; `Ptr[T]` points to an array of T; `Raw` is an address of unknown contents;
+`Callable` is a function pointer.
 
-Invariants: types are values, compared by value (named tuples, because a warm start makes these classes and
-dataclasses take five times as long); structures follow C layout rules for the 64-bit ABI.
+Invariants: types are values, compared by value (named tuples, because a warm start makes these
+classes and dataclasses take five times as long); structures follow C layout rules for the 64-bit
+ABI.
 Not here: reading annotations (`reader`) and LLVM's types (`lowering`); LLVM is not imported.
 """
 
@@ -124,7 +126,7 @@ class Struct:
 
 
 class Ptr(Generic[Element]):
-    """Annotation of a pointer to values of one type; in native code it indexes and moves like C's."""
+    """A pointer to values of one type; in native code it indexes and moves like C's."""
 
     def __getitem__(self, index: int) -> Element:
         raise NotImplementedError("pointers exist only in translated code")

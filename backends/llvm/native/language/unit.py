@@ -1,7 +1,9 @@
-"""A unit of native code: the functions reachable from some roots, translated and compiled to an object.
+"""A unit of native code: the functions reachable from some roots, translated and compiled to an
+object.
 
-Invariants: exported functions keep their own names; all others are internal and named module.function. The
-unit is a pure function of the source text and the target, so its object code can be cached.
+Invariants: exported functions keep their own names; all others are internal and named
+module.function. The unit is a pure function of the source text and the target, so its object code
+can be cached.
 Not here: linking and loading (`objects`, `loader`).
 """
 
@@ -76,7 +78,7 @@ def translate(exports: Sequence[Function]) -> ir.Module:
 
 
 def compile_unit(exports: Sequence[Function]) -> bytes:
-    """Object code of these functions and all they call, for the processor family, not this one machine."""
+    """Object code of these functions and all they call, for any processor of the family."""
     module = llvm.parse_assembly(str(translate(exports)))
     machine = _machine()
     module.triple = machine.triple

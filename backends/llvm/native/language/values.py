@@ -1,6 +1,7 @@
 """Typed LLVM values and the conversions the language makes without being asked.
 
-Invariants: an implicit conversion never loses a bit (widening, any pointer to `Raw`, a literal that fits).
+Invariants: an implicit conversion never loses a bit (widening, any pointer to `Raw`, a literal
+that fits).
 Not here: which values an expression makes (`expressions`).
 """
 
@@ -68,7 +69,9 @@ def signature(parameters: tuple[Type, ...], result: Type) -> ir.FunctionType:
     return ir.FunctionType(llvm_type(result), [llvm_type(kind) for kind in parameters])
 
 
-def converted(builder: ir.IRBuilder, operand: Operand, kind: Type, node: ast.AST, place: Place) -> Value:
+def converted(
+    builder: ir.IRBuilder, operand: Operand, kind: Type, node: ast.AST, place: Place
+) -> Value:
     """The operand as this type, if that loses nothing; else an error that says what to write."""
     if isinstance(operand, Literal):
         return constant(operand, kind, node, place)
@@ -109,7 +112,9 @@ def common_type(left: Type, right: Type, node: ast.AST, place: Place) -> Type:
     raise place.error(node, f"{left} and {right} do not mix; convert one explicitly")
 
 
-def number_cast(builder: ir.IRBuilder, value: Value, kind: Type, node: ast.AST, place: Place) -> Value:
+def number_cast(
+    builder: ir.IRBuilder, value: Value, kind: Type, node: ast.AST, place: Place
+) -> Value:
     """An explicit conversion between numbers: `u8(x)`, `f64(n)`, `i64(flag)`."""
     have, want = value.type, kind
     target = llvm_type(want)

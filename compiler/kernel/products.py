@@ -1,0 +1,277 @@
+"""How a matrix product is launched: one kernel for small sizes, packing and product for large.
+
+Large products read their right operand in panels: 128 bytes of a row of it, then the same
+columns of the next row. Packing it so is a kernel of its own, ahead of the product, and both
+are kernels of the ordinary language, `packed` a temporary of the plan. Where sizes are not known
+while compiling, the launches of both ways stand in the plan, and those of the way not taken
+have extent 0.
+
+A product's kernel runs over tiles, not over its outermost axis: `extent` counts them. The tiles
+depend on the sizes alone, never on the number of threads.
+
+Invariants: every element of the result is the same sum in the same order either way.
+Not here: what is a product (contraction.py), rows of the plan (compile.py), machine code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..dims import Dim, Size, minimum, product
+from ..types import BOOL, F32, I32, I64, U32, DType
+from .contraction import Axis, Contraction, Operand, contraction_of, panel_columns
+from .kernel import (
+    Constant, IndexValue, Kernel, Let, Load, Parallel, Parameter, Reduce, Statement, Store, walk,
+)  # fmt: skip
+from .symbols import kernel_dims
+
+STRIP = 12  # rows of a tile of the packed product: a multiple of every microkernel's rows
+WIDE = 128  # panels of a tile at most
+ROWS = 48  # rows of a tile of the direct product
+COLUMN_BYTES = 512  # and the width of its columns
+PACK_ROWS = 24  # rows that pay for packing
+PACK_ELEMENTS = 4096  # elements of the right operand that do
+PACK_COLUMNS = 8
+
+Body = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One launch of a product.
+
+    params: where the kernel's parameters are, counted through the parameters of the original
+    kernel and then the split's temporaries. extent: iterations of the launch, 0 for a way not
+    taken; work: picoseconds.
+    """
+
+    kernel: Kernel
+    params: tuple[int, ...]
+    extent: Size
+    work: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The launches of a product, in order, and the buffers between them."""
+
+    temporaries: tuple[Parameter, ...]
+    stages: tuple[Stage, ...]
+
+
+def split_contraction(kernel: Kernel) -> Split | None:
+    """The launches that do what `kernel` does; None for a kernel that is no product."""
+    found = contraction_of(kernel)
+    if found is None:
+        return None
+    large = _large(found)
+    every = tuple(range(len(kernel.params)))
+    stages: list[Stage] = []
+    temporaries: tuple[Parameter, ...] = ()
+    if large != 0:
+        packed = _packed_parameter(kernel, found, large)
+        temporaries = (packed,)
+        at = _position(kernel, found.right.buffer)
+        pack = _packing(kernel, found, packed)
+        stages.append(Stage(
+            pack, (at, len(every)), large * _panels_of(found), large * _bytes_of(found) * 100
+        ))  # fmt: skip
+        made = _over_panels(kernel, found, packed)
+        names = {p.name for p in made.params}
+        places = (*(at for at in every if kernel.params[at].name in names), len(every))
+        stages.append(Stage(made, places, large * tiles(found, True), large * _work(found)))
+    if large != 1:
+        small = 1 - large
+        stages.append(Stage(kernel, every, small * tiles(found, False), small * _work(found)))
+    return Split(temporaries, tuple(stages))
+
+
+def tiles(found: Contraction, packed: bool) -> Size:
+    """Iterations of a product's kernel: outer points, times column tiles, times row tiles."""
+    rows, columns = tile_counts(found, packed)
+    return product(tuple(a.extent for a in found.outer)) * columns * rows
+
+
+def tile_counts(found: Contraction, packed: bool) -> tuple[Size, Size]:
+    """Row tiles and column tiles of one product."""
+    if not packed:
+        wide = max(1, COLUMN_BYTES // computed(found.dtype).itemsize)
+        return _ceil(found.rows, ROWS), _ceil(found.columns, wide)
+    strips = _ceil(found.rows, STRIP)
+    panels = _ceil(found.columns, panel_columns(computed(found.dtype)))
+    return strips, _ceil(panels, tile_panels(strips))
+
+
+def tile_panels(strips: Size) -> Size:
+    """Panels of a column tile: few where there are few strips, so that there are enough tiles."""
+    return minimum(WIDE, 4 * strips)
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype in which products of `dtype` are multiplied and summed."""
+    if dtype.is_integer and dtype.bits < 32:
+        return I32 if dtype.kind == "i" else U32
+    return F32 if dtype.is_float and dtype.bits < 32 else dtype
+
+
+def _large(found: Contraction) -> Size:
+    """1 where packing pays, 0 where not: a size."""
+    sums = product(tuple(a.extent for a in found.sums)) * found.k.extent
+    return (
+        minimum(1, found.rows // PACK_ROWS)
+        * minimum(1, found.columns // PACK_COLUMNS)
+        * minimum(1, sums * found.columns // PACK_ELEMENTS)
+    )
+
+
+def _work(found: Contraction) -> Size:
+    """Picoseconds of the product on one thread: arithmetic, and memory seen once."""
+    size = computed(found.dtype).itemsize
+    count = product(tuple(a.extent for a in found.outer)) * found.rows * found.columns
+    sums = product(tuple(a.extent for a in found.sums)) * found.k.extent
+    return count * sums * 4 * size + count * 100 + _bytes_of(found) * 50
+
+
+def _bytes_of(found: Contraction) -> Size:
+    sums = product(tuple(a.extent for a in found.sums)) * found.k.extent
+    outer = product(tuple(a.extent for a in _outer_of(found, found.right)))
+    return outer * sums * found.columns * computed(found.dtype).itemsize
+
+
+def _panels_of(found: Contraction) -> Size:
+    outer = product(tuple(a.extent for a in _outer_of(found, found.right)))
+    return outer * _ceil(found.columns, panel_columns(computed(found.dtype)))
+
+
+def _outer_of(found: Contraction, operand: Operand) -> tuple[Axis, ...]:
+    """The loops around the product in which an operand changes."""
+    used = {s for i in operand.index if isinstance(i, Dim) for s in i.symbols()}
+    return tuple(a for a in found.outer if a.name in used)
+
+
+def _packed_parameter(kernel: Kernel, found: Contraction, large: Size) -> Parameter:
+    dtype = computed(found.dtype)
+    columns = panel_columns(dtype)
+    shape = (
+        *(a.extent for a in _outer_of(found, found.right)),
+        large * _ceil(found.columns, columns),
+        *(a.extent for a in found.sums),
+        found.k.extent,
+        columns,
+    )
+    return Parameter(_free("packed", kernel), dtype, shape, "out")
+
+
+def _packing(kernel: Kernel, found: Contraction, packed: Parameter) -> Kernel:
+    """``packed[o, t, s, p, q] = right[o, s, p, t * columns + q]``, 0 beyond the columns."""
+    columns = packed.shape[-1]
+    assert isinstance(columns, int)
+    source = next(p for p in kernel.params if p.name == found.right.buffer)
+    tile, lane = _free("t", kernel), _free("q", kernel)
+    n = Dim.symbol(tile) * columns + Dim.symbol(lane)
+    env = {} if found.n is None else {found.n.name: n}
+    index = tuple(i.substitute(env) if isinstance(i, Dim) else i for i in found.right.index)
+    outer = _outer_of(found, found.right)
+    inner = (*found.sums, found.k)
+    value: list[Statement] = [
+        IndexValue("at", n),
+        _number("width", found.columns),
+        Let("inside", "lt", ("at", "width"), BOOL),
+        Constant("zero", _zero(source.dtype), source.dtype),
+        Load("x", source.name, index, source.dtype, "inside", "zero"),
+    ]
+    name = "x"
+    if source.dtype is not packed.dtype:
+        value.append(Let("y", "convert", ("x",), packed.dtype))
+        name = "y"
+    place = (
+        *(Dim.symbol(a.name) for a in outer),
+        Dim.symbol(tile),
+        *(Dim.symbol(a.name) for a in inner),
+        Dim.symbol(lane),
+    )
+    value.append(Store(packed.name, place, name))
+    body: tuple[Statement, ...] = (Parallel(lane, columns, tuple(value)),)
+    for axis in reversed((*outer, Axis(tile, _ceil(found.columns, columns)), *inner)):
+        body = (Parallel(axis.name, axis.extent, body),)
+    made = Kernel("pack", (replace(source, mode="in"), packed), (), body)
+    return replace(made, dims=kernel_dims(made))
+
+
+def _number(name: str, size: Size) -> Statement:
+    return Constant(name, size, I64) if isinstance(size, int) else IndexValue(name, size)
+
+
+def _over_panels(kernel: Kernel, found: Contraction, packed: Parameter) -> Kernel:
+    """The kernel with its right operand read from panels."""
+    columns, wide = packed.shape[-1], packed.dtype
+    n = Dim.symbol("" if found.n is None else found.n.name)
+    index = (
+        *(Dim.symbol(a.name) for a in _outer_of(found, found.right)),
+        n // columns,
+        *(Dim.symbol(a.name) for a in (*found.sums, found.k)),
+        n % columns,
+    )
+    body: list[Statement] = [
+        Load("left", found.left.buffer, found.left.index, found.left.dtype),
+        Load("right", packed.name, index, wide),
+    ]
+    factor = "left"
+    if found.left.dtype is not wide:
+        body.append(Let("wide_left", "convert", (factor,), wide))
+        factor = "wide_left"
+    body.append(Let("product", "mul", (factor, "right"), wide))
+    after, result = found.after, found.result
+    if wide is not found.dtype:
+        result = "total"
+        after = (Let(found.result, "convert", (result,), found.dtype), *after)
+    inner = _summed(found, tuple(body), result, wide)
+    nest = _around(kernel.body, (*found.around, inner, *after))
+    used = {s.buffer for s in walk((*found.shared, *nest)) if isinstance(s, Load)}
+    params = [p for p in kernel.params if p.mode != "in" or p.name in used]
+    made = Kernel(
+        kernel.name, (*params, replace(packed, mode="in")), (), (*found.shared, *nest)
+    )
+    return replace(made, dims=kernel_dims(made))
+
+
+def _summed(found: Contraction, body: Body, result: str, dtype: DType) -> Statement:
+    """The sums around a product, the last named `result`."""
+    value = "product"
+    axes = (found.k, *reversed(found.sums))
+    for number, axis in enumerate(axes):
+        name = result if axis is axes[-1] else f"part{number}"
+        made = Reduce(
+            (name,), "sum", axis.name, axis.extent, body, (value,), (dtype,), loose=True
+        )
+        body, value = (made,), name
+    return body[0]
+
+
+def _around(body: Body, inner: Body) -> Body:
+    """The parallel loops of `body` with only `inner` in them."""
+    loop = next((s for s in body if isinstance(s, Parallel)), None)
+    if loop is None:
+        return inner
+    return (replace(loop, body=_around(loop.body, inner), vector=0, unroll=1),)
+
+
+def _position(kernel: Kernel, name: str) -> int:
+    return next(at for at, p in enumerate(kernel.params) if p.name == name)
+
+
+def _free(hint: str, kernel: Kernel) -> str:
+    """A name for a buffer or axis that the kernel does not use."""
+    taken = {p.name for p in kernel.params} | set(kernel.dims)
+    taken |= {s.axis for s in walk(kernel.body) if isinstance(s, Parallel | Reduce)}
+    while hint in taken:
+        hint += "_"
+    return hint
+
+
+def _zero(dtype: DType) -> complex | float | int:
+    return 0j if dtype.is_complex else 0.0 if dtype.is_float else 0
+
+
+def _ceil(a: Size, b: Size) -> Size:
+    return (a + b - 1) // b

@@ -1,0 +1,308 @@
+"""Functions of a complex variable, in real arithmetic; right in the norm, edges as C99 has them
+where that costs little. Inverse functions follow Kahan (1987).
+"""
+
+from __future__ import annotations
+
+from ..scalar import (
+    Scalar,
+    absolute,
+    complex_,
+    constant,
+    copysign,
+    fma,
+    imag,
+    is_nan,
+    loop,
+    mul,
+    real,
+    scale,
+    select,
+    sqrt,
+    trunc,
+)
+from .constants import LN2, LN10
+from .exponential import clamped, exp, exp_polynomial, expm1, reduced
+from .hyperbolic import arcsinh, cosh, sinh
+from .logarithm import log, log1p, log1p_of_pair
+from .pairs import two_product, two_sum
+from .roots import hypot
+from .trigonometric import arctan2, cos, sin, tan
+
+INFINITY, NAN = float("inf"), float("nan")
+
+
+def times_real(z: Scalar, factor: float) -> Scalar:
+    """z times a real number, part by part."""
+    return complex_(real(z) * factor, imag(z) * factor)
+
+
+def times_i(z: Scalar) -> Scalar:
+    """i z, exactly."""
+    return complex_(-imag(z), real(z))
+
+
+def over_i(z: Scalar) -> Scalar:
+    """z / i, exactly."""
+    return complex_(imag(z), -real(z))
+
+
+def complex_exp(z: Scalar) -> Scalar:
+    """e**z. The power of two goes on last, so that large parts do not overflow early."""
+    x, y = real(z), imag(z)
+    bound = 300.0 if x.dtype.bits == 32 else 2100.0
+    r, k, _ = reduced(clamped(x, -bound / 2, bound / 2))
+    p = exp_polynomial(r)
+    still = ~(absolute(y) < INFINITY)
+    vanishing = x.equals(-INFINITY)
+    c = select(still & vanishing, 0.0, cos(y))
+    s = select(still & vanishing, 0.0, sin(y))
+    first = trunc(k * 0.5)
+    re, im = (scale(scale(p * t, first), k - first) for t in (c, s))
+    re = select(still & x.equals(INFINITY), INFINITY, re)
+    return complex_(re, select(y.equals(0.0), y, im))
+
+
+def complex_expm1(z: Scalar) -> Scalar:
+    """e**z - 1, also near 0."""
+    x, y = real(z), imag(z)
+    s = sin(y * 0.5)
+    re = expm1(x) * cos(y) - 2.0 * s * s
+    return complex_(re, exp(x) * sin(y))
+
+
+def complex_log(z: Scalar) -> Scalar:
+    """Natural logarithm: log|z| and the angle."""
+    return complex_(_log_of_length(real(z), imag(z)), arctan2(imag(z), real(z)))
+
+
+def _log_of_length(x: Scalar, y: Scalar) -> Scalar:
+    """log(hypot(x, y)), by log1p(|z|**2 - 1) / 2 where the length is near 1."""
+    a, b = absolute(x), absolute(y)
+    swap = a < b
+    high, low = select(swap, b, a), select(swap, a, b)
+    near = (high > 0.5) & (high < 2.0)
+    inside, small = select(near, high, 1.0), select(near, low, 0.0)
+    square, square_low = two_product(inside - 1.0, inside + 1.0)
+    other, other_low = two_product(small, small)
+    total, total_low = two_sum(square, other)
+    rest = total_low + square_low + other_low
+    # inside + 1 is exact up to a last place that only matters far from 1.
+    by_square = log1p_of_pair(total, rest) * 0.5
+    tiny = high < (2.0**-100 if x.dtype.bits == 32 else 2.0**-900)
+    lift = 2.0 ** (60 if x.dtype.bits == 32 else 200)
+    shift = 60 if x.dtype.bits == 32 else 200
+    length = hypot(select(tiny, x * lift, x), select(tiny, y * lift, y))
+    huge = high > (2.0**126 if x.dtype.bits == 32 else 2.0**1022)
+    length = select(huge, hypot(x * 0.25, y * 0.25), length)
+    offset = select(tiny, constant(-shift * float(LN2), x.dtype),
+                    select(huge, constant(2 * float(LN2), x.dtype), 0.0))  # fmt: skip
+    return select(near & (by_square > -0.5), by_square, log(length) + offset)
+
+
+def complex_log1p(z: Scalar) -> Scalar:
+    """log(1 + z), also near 0."""
+    x, y = real(z), imag(z)
+    usual = complex_log(complex_(x + 1.0, y))
+    small = (absolute(x) < 0.5) & (absolute(y) < 0.5)
+    a, b = select(small, x, 0.0), select(small, y, 0.0)
+    square = fma(a, a, b * b)
+    high, low = two_sum(a + a, square)
+    return complex_(select(small, log1p_of_pair(high, low) * 0.5, real(usual)), imag(usual))
+
+
+def complex_log2(z: Scalar) -> Scalar:
+    """Logarithm to base 2."""
+    return times_real(complex_log(z), 1 / float(LN2))
+
+
+def complex_log10(z: Scalar) -> Scalar:
+    """Logarithm to base 10."""
+    return times_real(complex_log(z), 1 / float(LN10))
+
+
+def complex_exp2(z: Scalar) -> Scalar:
+    """2**z."""
+    return complex_exp(times_real(z, float(LN2)))
+
+
+def complex_sqrt(z: Scalar) -> Scalar:
+    """The square root with a non-negative real part."""
+    x, y = real(z), imag(z)
+    a, b = absolute(x), absolute(y)
+    large = (a > b) & (a > _big(x)) | (b > _big(x))
+    small = (a < 1 / _big(x)) & (b < 1 / _big(x))
+    one = constant(1.0, x.dtype)
+    span = 2.0**40 if x.dtype.bits == 32 else 2.0**200
+    factor = select(large, one * 0.25, select(small, one * span, one))
+    undo = select(large, one * 2.0, select(small, one * span**-0.5, one))
+    p, q = a * factor, b * factor
+    w = sqrt((p + hypot(p, q)) * 0.5)
+    zero = w.equals(0.0)
+    v = select(zero, constant(0.0, x.dtype), q * 0.5 / select(zero, one, w))
+    w, v = w * undo, v * undo
+    negative = x < 0.0
+    re, im = select(negative, v, w), copysign(select(negative, w, v), y)
+    endless = b.equals(INFINITY)
+    re, im = select(endless, b, re), select(endless, y, im)
+    # A real infinity with a NaN keeps the infinite part alone.
+    lone = x.equals(-INFINITY) & is_nan(y)
+    re, im = select(lone, y, re), select(lone, x, im)
+    return complex_(re, select(x.equals(INFINITY) & ~is_nan(y) & ~endless,
+                               copysign(constant(0.0, x.dtype), y), im))  # fmt: skip
+
+
+def _big(x: Scalar) -> float:
+    return 2.0**100 if x.dtype.bits == 32 else 2.0**900
+
+
+def complex_sinh(z: Scalar) -> Scalar:
+    """Hyperbolic sine."""
+    x, y = real(z), imag(z)
+    im = cosh(x) * sin(y)
+    return complex_(_by_cosine(sinh(x), x, y), select(y.equals(0.0), y, im))
+
+
+def complex_cosh(z: Scalar) -> Scalar:
+    """Hyperbolic cosine."""
+    x, y = real(z), imag(z)
+    vanishing = x.equals(0.0) | y.equals(0.0)
+    im = select(vanishing, copysign(constant(0.0, x.dtype), x) * copysign(
+        constant(1.0, x.dtype), y), sinh(x) * sin(y))  # fmt: skip
+    return complex_(cosh(x) * cos(y), im)
+
+
+def _by_cosine(factor: Scalar, x: Scalar, y: Scalar) -> Scalar:
+    return select(x.equals(0.0), x, factor * cos(y))
+
+
+def complex_tanh(z: Scalar) -> Scalar:
+    """Hyperbolic tangent."""
+    x, y = real(z), imag(z)
+    limit = 9.0 if x.dtype.bits == 32 else 20.0
+    a = absolute(x)
+    inside = select(a > limit, copysign(constant(limit, x.dtype), x), x)
+    t = tan(y)
+    s = sinh(inside)
+    beta = fma(t, t, 1.0)
+    divisor = fma(beta * s, s, 1.0)
+    endless = absolute(t).equals(INFINITY)
+    re = select(endless, 1.0 / s, beta * sqrt(fma(s, s, 1.0)) * s / divisor)
+    im = select(endless, constant(0.0, x.dtype), t / divisor)
+    far = a > limit
+    drop = exp(-a)
+    far_im = select(absolute(y) < INFINITY, 4.0 * sin(y) * cos(y) * drop * drop, 0.0)
+    re = select(far, copysign(constant(1.0, x.dtype), x), re)
+    return complex_(re, select(far, far_im, im))
+
+
+def complex_sin(z: Scalar) -> Scalar:
+    """Sine."""
+    return over_i(complex_sinh(times_i(z)))
+
+
+def complex_cos(z: Scalar) -> Scalar:
+    """Cosine."""
+    return complex_cosh(times_i(z))
+
+
+def complex_tan(z: Scalar) -> Scalar:
+    """Tangent."""
+    return over_i(complex_tanh(times_i(z)))
+
+
+def complex_arcsin(z: Scalar) -> Scalar:
+    """Inverse sine."""
+    x, y = real(z), imag(z)
+    minus, plus = _roots(z)
+    width = real(minus) * real(plus) - imag(minus) * imag(plus)
+    re = arctan2(x, width)
+    height = real(minus) * imag(plus) - imag(minus) * real(plus)
+    return complex_(re, copysign(arcsinh(height), y))
+
+
+def complex_arccos(z: Scalar) -> Scalar:
+    """Inverse cosine."""
+    minus, plus = _roots(z)
+    re = 2.0 * arctan2(real(minus), real(plus))
+    height = real(plus) * imag(minus) - imag(plus) * real(minus)
+    return complex_(re, copysign(arcsinh(height), -imag(z)))
+
+
+def _roots(z: Scalar) -> tuple[Scalar, Scalar]:
+    """sqrt(1 - z), sqrt(1 + z)."""
+    x, y = real(z), imag(z)
+    return complex_sqrt(complex_(1.0 - x, -y)), complex_sqrt(complex_(1.0 + x, y))
+
+
+def complex_arccosh(z: Scalar) -> Scalar:
+    """Inverse hyperbolic cosine: i arccos(z) with a non-negative real part."""
+    found = complex_arccos(z)
+    return complex_(absolute(imag(found)), copysign(real(found), imag(z)))
+
+
+def complex_arcsinh(z: Scalar) -> Scalar:
+    """Inverse hyperbolic sine."""
+    return over_i(complex_arcsin(times_i(z)))
+
+
+def complex_arctanh(z: Scalar) -> Scalar:
+    """Inverse hyperbolic tangent."""
+    x, y = real(z), imag(z)
+    a = absolute(x)
+    far = (a > _square_limit(x)) | (absolute(y) > _square_limit(x))
+    one = constant(1.0, x.dtype)
+    p, q = select(far, one, a), select(far, one, y)
+    gap = 1.0 - p
+    distance = fma(gap, gap, q * q)
+    re = log1p(4.0 * p / distance) * 0.25
+    high, low = two_product(gap, 1.0 + p)
+    im = 0.5 * arctan2(q + q, fma(-q, q, high) + low)
+    length = hypot(x * 2.0**-20, y * 2.0**-20)
+    far_re = (a * 2.0**-20 / length) / length * 2.0**-20
+    far_re = select(length.equals(INFINITY), constant(0.0, x.dtype), far_re)
+    quarter = constant(1.5707963267948966, x.dtype)
+    re = select(far, far_re, select(a.equals(1.0) & y.equals(0.0), INFINITY, re))
+    return complex_(copysign(re, x), copysign(select(far, quarter, im), y))
+
+
+def _square_limit(x: Scalar) -> float:
+    return 2.0**40 if x.dtype.bits == 32 else 2.0**400
+
+
+def complex_arctan(z: Scalar) -> Scalar:
+    """Inverse tangent."""
+    return over_i(complex_arctanh(times_i(z)))
+
+
+def complex_power(a: Scalar, b: Scalar) -> Scalar:
+    """a**b: by multiplication for small integral b, else e**(b log a)."""
+    n = real(b)
+    small = imag(b).equals(0.0) & trunc(n).equals(n) & (absolute(n) < 100.0)
+    general = complex_exp(mul(b, complex_log(a)))
+    count = select(small, absolute(n), 0.0)
+    unit = constant(1.0, a.dtype)
+
+    def step(left: Scalar, re: Scalar, im: Scalar, xr: Scalar, xi: Scalar) -> tuple[Scalar, ...]:
+        half = trunc(left * 0.5)
+        odd = half.differs(left * 0.5)
+        total, factor = complex_(re, im), complex_(xr, xi)
+        product = select(odd, mul(total, factor), total)
+        square = mul(factor, factor)
+        return half, real(product), imag(product), real(square), imag(square)
+
+    state = loop(
+        (count, real(unit), imag(unit), real(a), imag(a)), lambda left, *rest: left > 0.0, step
+    )
+    whole = complex_(state[1], state[2])
+    length = fma(state[1], state[1], state[2] * state[2])
+    inverse = complex_(state[1] / length, -state[2] / length)
+    whole = select(n < 0.0, inverse, whole)
+    nothing = real(a).equals(0.0) & imag(a).equals(0.0)
+    at_zero = complex_(constant(0.0, n.dtype), constant(0.0, n.dtype))
+    nan = complex_(constant(NAN, n.dtype), constant(NAN, n.dtype))
+    at_zero = select(n > 0.0, at_zero, nan)
+    made = select(small, whole, select(nothing, at_zero, general))
+    return select(n.equals(0.0) & imag(b).equals(0.0), unit, select(nothing & small & (n < 0.0),
+                  nan, made))  # fmt: skip
+

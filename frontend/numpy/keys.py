@@ -1,0 +1,311 @@
+"""Subscripts understood: a key of user code into a region, new axes and index arrays.
+
+NumPy's rules, in order: the ellipsis is written out; integers and slices choose a region;
+``None`` puts axes in; index arrays (and integers beside them) broadcast together, their axes
+come first in the result unless they stand side by side.
+
+Invariants: a `Subscript` speaks about one array shape; indices are i64 values.
+Not here: reading and writing (indexing.py).
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tracemill.compiler.dims import Size, floor_divide
+from tracemill.compiler.ir.graph import Value
+from tracemill.compiler.types import BOOL, I64
+
+from ..tracing.concrete import known
+from ..tracing.integer import TracedSize
+from ..tracing.number import TracedNumber
+from ..tracing.state import Trace, fail
+from ..tracing.tensor import TracedArray, TracedScalar
+from ..tracing.views import Reshape, Slice, Step, Transpose
+from .operands import is_traced, value_of
+
+
+@dataclass(slots=True)
+class Subscript:
+    """steps: views to take first. indices: i64 values for the axes from `axis` on, after the
+    steps. mask: a bool value for those axes instead. scalar: nothing is left of the shape."""
+
+    steps: list[Step] = field(default_factory=list)
+    axis: int = 0
+    indices: tuple[Value, ...] = ()
+    mask: Value | None = None
+    scalar: bool = False
+
+
+@dataclass(slots=True)
+class _Row:
+    """One entry of a key, as it stands in the result of slicing."""
+
+    kind: str  # "axis", "new", "drop", "index", "mask"
+    size: Size = 1
+    index: Value | None = None
+
+
+def understand(trace: Trace, shape: tuple[Size, ...], key: Any) -> Subscript:
+    """Raises IndexError as NumPy does, and for what is not supported."""
+    items = _items(key)
+    rows, region, has_ellipsis = _rows(trace, shape, items)
+    found = Subscript()
+    if region is not None:
+        found.steps.append(region)
+    special = [row for row in rows if row.kind in ("index", "mask")]
+    new_shape = tuple(
+        [size for row in rows if row.kind != "drop" for size in _sizes_of_row(row)]
+    )
+    sliced = region.size if region is not None else shape
+    if new_shape != sliced:
+        found.steps.append(Reshape(new_shape))
+    if not special:
+        found.scalar = not new_shape and not has_ellipsis
+        return found
+    _place(trace, found, rows)
+    ranks = [index.tensor.rank for index in found.indices]
+    found.scalar = not has_ellipsis and len(new_shape) == len(found.indices) and not any(ranks)
+    return found
+
+
+def _sizes_of_row(row: _Row) -> tuple[Size, ...]:
+    if row.kind == "mask":
+        assert row.index is not None
+        return row.index.tensor.shape
+    return (row.size,)
+
+
+def _place(trace: Trace, found: Subscript, rows: list[_Row]) -> None:
+    """Bring the indexed axes together, to where NumPy puts their result."""
+    marks = [i for i, row in enumerate(rows) if row.kind in ("index", "mask", "drop")]
+    adjacent = marks == list(range(marks[0], marks[-1] + 1))
+    kept = [row for row in rows if row.kind != "drop"]
+    axes: list[int] = []
+    position = 0
+    before = 0
+    for row in kept:
+        width = len(_sizes_of_row(row))
+        if row.kind in ("index", "mask"):
+            if not axes:
+                before = position
+            axes.extend(range(position, position + width))
+        position += width
+    if not adjacent and axes != list(range(len(axes))):
+        rest = [i for i in range(position) if i not in axes]
+        found.steps.append(Transpose((*axes, *rest)))
+        before = 0
+    elif not adjacent:
+        before = 0
+    found.axis = before
+    masks = [row.index for row in kept if row.kind == "mask"]
+    if masks:
+        if len(axes) != masks[0].tensor.rank:  # type: ignore[union-attr]
+            raise fail(
+                "TM112",
+                "a mask known only at run time cannot be combined with other index arrays",
+                hint="use np.where(mask, a, b) on the whole array",
+            )
+        found.mask = masks[0]
+    else:
+        found.indices = tuple([row.index for row in kept if row.index is not None])
+
+
+def _items(key: Any) -> list[Any]:
+    if isinstance(key, tuple):
+        return list(key)
+    return [key]
+
+
+def _rows(
+    trace: Trace, shape: tuple[Size, ...], items: list[Any]
+) -> tuple[list[_Row], Slice | None, bool]:
+    items = [_normal(item) for item in items]
+    ellipses = sum(1 for item in items if item is Ellipsis)
+    if ellipses > 1:
+        raise fail("TM230", "an index can only have a single ellipsis ('...')")
+    used = sum(_width(item) for item in items)
+    if used > len(shape):
+        raise fail(
+            "TM230",
+            f"too many indices for array: array is {len(shape)}-dimensional, but {used} were "
+            "indexed",
+        )
+    missing = [slice(None)] * (len(shape) - used)
+    if ellipses:
+        at = next(i for i, item in enumerate(items) if item is Ellipsis)
+        items[at : at + 1] = missing
+    else:
+        items += missing
+    rows: list[_Row] = []
+    start: list[Size] = []
+    size: list[Size] = []
+    step: list[int] = []
+
+    def region(first: Size, number: Size, by: int = 1) -> None:
+        start.append(first)
+        size.append(number)
+        step.append(by)
+
+    for item in items:
+        axis = len(start)
+        if item is None:
+            rows.append(_Row("new"))
+        elif isinstance(item, slice):
+            if item == slice(None):
+                region(0, shape[axis])
+            else:
+                region(*slice_bounds(trace, shape[axis], item))
+            rows.append(_Row("axis", size[-1]))
+        elif type(item) is int or type(item) is TracedSize:
+            region(_position(trace, shape[axis], item, axis), 1)
+            rows.append(_Row("drop"))
+        elif item.tensor.dtype is BOOL:
+            for row in _mask_rows(trace, shape, axis, item):
+                rows.append(row)
+            for n in shape[axis : axis + item.tensor.rank]:
+                region(0, n)
+        else:
+            index = trace.cast(item, I64)
+            _check_known(trace, index, shape[axis], axis)
+            rows.append(_Row("index", shape[axis], index))
+            region(0, shape[axis])
+    whole = all(s == 0 for s in start) and tuple(size) == shape and all(s == 1 for s in step)
+    return rows, None if whole else Slice(tuple(start), tuple(size), tuple(step)), bool(ellipses)
+
+
+def _normal(item: Any) -> Any:
+    """None, Ellipsis, a slice, an integer, or the value of an index array or mask."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    kind = type(item)
+    if kind is int or kind is TracedSize:
+        return item
+    if kind is bool or kind is np.bool_:
+        return value_of(np.bool_(item))
+    if kind in (TracedArray, TracedScalar, TracedNumber):
+        return _index_value(value_of(item))
+    if isinstance(item, list | tuple) or isinstance(item, np.ndarray):
+        if not is_traced(item) and np.size(item) == 0 and isinstance(item, list | tuple):
+            return value_of(np.zeros(np.shape(item), np.int64))  # type: ignore[arg-type]
+        return _index_value(value_of(item))
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise fail(
+            "TM230",
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+            f"boolean arrays are valid indices, got {item!r:.60}",
+        ) from None
+
+
+def _index_value(value: Value) -> Value:
+    if value.tensor.dtype.kind not in "biu":
+        raise fail(
+            "TM230", "arrays used as indices must be of integer (or boolean) type, got "
+            f"{value.tensor.dtype.name}"
+        )  # fmt: skip
+    return value
+
+
+def _width(item: Any) -> int:
+    """How many axes an item uses."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, Value) and item.tensor.dtype is BOOL:
+        return item.tensor.rank
+    return 1
+
+
+def _mask_rows(trace: Trace, shape: tuple[Size, ...], axis: int, mask: Value) -> list[_Row]:
+    rank = mask.tensor.rank
+    for i, (mine, n) in enumerate(zip(mask.tensor.shape, shape[axis:])):
+        if not trace.sizes.equal(mine, n, "a mask has the shape of what it selects from"):
+            raise fail(
+                "TM230",
+                f"boolean index did not match indexed array along axis {axis + i}; size of axis "
+                f"is {n} but size of corresponding boolean axis is {mine}",
+            )
+    found = known(trace, mask)
+    if rank == 0:
+        if found is None:
+            raise fail("TM112", "a single traced bool is used as an index", hint="use np.where")
+        places = np.zeros(1 if found else 0, np.int64)
+        return [_Row("index", 1, trace.builder.constant(places))]
+    if found is None:
+        return [_Row("mask", 1, mask)]
+    return [
+        _Row("index", shape[axis + i], trace.builder.constant(places))
+        for i, places in enumerate(np.nonzero(found))
+    ]
+
+
+def _position(trace: Trace, extent: Size, item: Any, axis: int) -> Size:
+    """An integer index counted from the front. Raises IndexError."""
+    index: Size = item.now() if type(item) is TracedSize else item
+    sizes = trace.sizes
+    reason = "an index lies inside its axis"
+    negative = not sizes.at_least(index, 0, reason)
+    place = index + extent if negative else index
+    inside = sizes.at_least(place, 0, reason) if negative else sizes.at_least(
+        extent, place + 1, reason
+    )
+    if not inside:
+        raise fail(
+            "TM230",
+            f"index {item} is out of bounds for axis {axis} with size {sizes.hint(extent)}",
+        )
+    return sizes.normal(place)
+
+
+def _check_known(trace: Trace, index: Value, extent: Size, axis: int) -> None:
+    """Refuse constant indices that are outside an axis of known size."""
+    if not isinstance(extent, int):
+        return
+    found = known(trace, index)
+    if found is None or not found.size:
+        return
+    bad = found[(found < -extent) | (found >= extent)]
+    if bad.size:
+        raise fail(
+            "TM230", f"index {bad.flat[0]} is out of bounds for axis {axis} with size {extent}"
+        )
+
+
+def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, int]:
+    """(start, size, step) of a slice of an axis."""
+    step = 1 if item.step is None else operator.index(item.step)
+    if step == 0:
+        raise fail("TM243", "slice step cannot be zero")
+    sizes = trace.sizes
+    reason = "a slice lies inside its axis"
+    low: Size = 0 if step > 0 else -1
+    high: Size = extent if step > 0 else extent - 1
+
+    def bound(given: Any, default: Size) -> Size:
+        if given is None:
+            return default
+        place: Size = given.now() if type(given) is TracedSize else operator.index(given)
+        if place == extent:
+            return high
+        if not sizes.at_least(place, 0, reason):
+            place = place + extent
+            return place if sizes.at_least(place, max(low, 0), reason) else low
+        return place if sizes.at_least(high, place, reason) else high
+
+    start = bound(item.start, low if step > 0 else high)
+    stop = bound(item.stop, high if step > 0 else low)
+    start, stop = sizes.normal(start), sizes.normal(stop)
+    distance = stop - start if step > 0 else start - stop
+    if not sizes.at_least(distance, 1, reason):
+        sizes.at_least(0, distance, reason)
+        return 0, 0, 1
+    distance = sizes.normal(distance)
+    stride = abs(step)
+    number = distance if stride == 1 else floor_divide(distance + (stride - 1), stride)
+    return sizes.normal(start), number, step
+

@@ -1,0 +1,267 @@
+"""What ``x[mask]`` is while its size is not known: the whole array and the mask.
+
+Its size depends on data, so it cannot be an array of the graph. Elementwise arithmetic is done
+on the whole array, reductions look at the mask, and ``x[mask] = y[mask]`` selects: so
+``x[m] += 1``, ``x[m] = np.sqrt(x[m])`` and ``x[m].mean()`` mean what they mean in NumPy.
+
+Invariants: immutable; two selections work together only if they have the same mask.
+Not here: everything that needs to know how many elements there are (a clear error).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tracemill.compiler.dims import Size
+from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.types import BOOL, I64
+
+from ..tracing.number import TracedNumber
+from ..tracing.state import Trace, fail
+from ..tracing.tensor import Traced, TracedScalar, fresh, result
+from . import reductions, ufuncs
+
+from .words import reshape
+
+
+class Selection(Traced):
+    """Elements of `whole` where `mask` holds; the mask covers the axes from `axis` on."""
+
+    __slots__ = ("axis", "mask", "whole")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, whole: Value, mask: Value, axis: int) -> None:
+        self.trace = trace
+        self.whole = whole
+        self.mask = mask
+        self.axis = axis
+
+    @property
+    def __class__(self) -> Any:
+        return np.ndarray
+
+    @property
+    def value(self) -> Value:
+        raise self.size_error()
+
+    def _last_value(self) -> Value:
+        return self.whole
+
+    @property
+    def made(self) -> Location | None:
+        """Where the whole array was computed."""
+        return None if self.whole.node is None else self.whole.node.location
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy dtype."""
+        return self.whole.tensor.dtype.numpy
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes: those of the mask count as one."""
+        return self.whole.tensor.rank - self.mask.tensor.rank + 1
+
+    @property
+    def size(self) -> Any:
+        """The number of elements, a run-time number."""
+        trace = self.trace
+        count = self._count()
+        for n in self.rest:
+            count = trace.emit("mul", count, trace.size_value(n))
+        return TracedNumber(trace, count, int)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The run-time number of selected elements beside the other sizes."""
+        shape = list(fresh(self.trace, self.whole).shape)
+        shape[self.axis : self.axis + self.mask.tensor.rank] = [
+            TracedNumber(self.trace, self._count(), int)
+        ]
+        return tuple(shape)
+
+    @property
+    def rest(self) -> tuple[Size, ...]:
+        """Sizes of the axes that the mask does not cover."""
+        shape = self.whole.tensor.shape
+        return shape[: self.axis] + shape[self.axis + self.mask.tensor.rank :]
+
+    def _count(self) -> Value:
+        axes = tuple(range(self.mask.tensor.rank))
+        made: Value = self.trace.emit("sum", self.trace.cast(self.mask, I64), axes=axes)
+        return made
+
+    def full_mask(self) -> Value:
+        """The mask, broadcastable to the whole array."""
+        behind = self.whole.tensor.rank - self.axis - self.mask.tensor.rank
+        return reshape(self.trace, self.mask, (*self.mask.tensor.shape, *(1,) * behind))
+
+    def like(self, whole: Value) -> Selection:
+        """Another selection by the same mask."""
+        return Selection(self.trace, whole, self.mask, self.axis)
+
+    def size_error(self) -> Exception:
+        """The error for a use that needs the number of elements."""
+        return fail(
+            "TM112",
+            "an array selected by a mask has a size that is known only at run time",
+            "elementwise arithmetic, sum, mean, min, max, any, all and assignment to the same "
+            "mask work on it",
+            "write np.where(mask, a, b), or a reduction with where=mask",
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        if method != "__call__":
+            if method == "reduce":
+                return _reduced(self, ufunc, keywords)
+            raise self.size_error()
+        return elementwise(ufunc, args, keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        handler = _REDUCTIONS.get(function)
+        if handler is None or not args or type(args[0]) is not Selection:
+            raise self.size_error()
+        return handler(*args, **keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        function = _METHODS.get(name)
+        if function is None:
+            raise self.size_error()
+        return lambda *args, **keywords: function(self, *args, **keywords)
+
+    def astype(self, dtype: Any, **_: Any) -> Selection:
+        """Converted elements."""
+        return self.like(fresh(self.trace, self.whole).astype(dtype).value)
+
+    def copy(self, order: str = "C") -> Selection:
+        """Itself: selections never change."""
+        return self
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise self.size_error()
+
+    def __setitem__(self, key: Any, item: Any) -> NoReturn:
+        raise self.size_error()
+
+    def __len__(self) -> int:
+        raise self.size_error()
+
+    def __iter__(self) -> NoReturn:
+        raise self.size_error()
+
+    def __repr__(self) -> str:
+        return f"<traced {self.whole.type!r} %{self.whole.name} selected by %{self.mask.name}>"
+
+
+def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
+    """A ufunc on selections by one mask, and on numbers or arrays that broadcast behind it."""
+    first: Selection = next(item for item in args if type(item) is Selection)
+    out = keywords.pop("out", None)
+    if out is not None and not (out[0] is first):
+        raise first.size_error()
+    operands = []
+    for item in args:
+        if type(item) is Selection:
+            if item.mask is not first.mask or item.axis != first.axis:
+                raise fail(
+                    "TM112",
+                    "two arrays selected by different masks are combined",
+                    hint="use one mask for both, or np.where on the whole arrays",
+                )
+            wrap = fresh if item.whole.tensor.rank else TracedScalar
+            operands.append(wrap(first.trace, item.whole))
+            continue
+        behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
+        if getattr(item, "ndim", 0) > behind:
+            raise first.size_error()
+        operands.append(item)
+    made = ufuncs.call(ufunc, tuple(operands), **keywords)
+    if isinstance(made, tuple):
+        return tuple(first.like(part.value) for part in made)
+    return first.like(made.value)
+
+
+def _axis_is_masked(selection: Selection, axis: Any) -> bool:
+    if axis is None:
+        return True
+    rank = selection.ndim
+    return bool((axis + rank if axis < 0 else axis) == selection.axis)
+
+
+def _axes(selection: Selection, axis: Any) -> tuple[int, ...] | None:
+    if axis is None:
+        return None
+    return tuple(range(selection.axis, selection.axis + selection.mask.tensor.rank))
+
+
+def _masked_reduction(function: Any, extreme: str = "") -> Any:
+    def reducer(selection: Selection, axis: Any = None, **keywords: Any) -> Any:
+        if not _axis_is_masked(selection, axis) or keywords.get("keepdims") is True:
+            raise selection.size_error()
+        trace = selection.trace
+        keywords = {k: v for k, v in keywords.items() if v is not None and k != "keepdims"}
+        mask = fresh(trace, selection.full_mask())
+        if extreme:
+            some = trace.emit("any", selection.mask, axes=tuple(range(selection.mask.tensor.rank)))
+            trace.emit("check", some, code="TM241")
+            keywords["initial"] = _least(selection, extreme)
+        whole = result(trace, selection.whole)
+        return function(whole, axis=_axes(selection, axis), where=mask, **keywords)
+
+    return reducer
+
+
+def _least(selection: Selection, extreme: str) -> Any:
+    """The value no element loses against."""
+    dtype = selection.whole.tensor.dtype
+    if dtype is BOOL:
+        return extreme == "min"
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.numpy)
+        number = limits.min if extreme == "max" else limits.max
+    else:
+        number = -np.inf if extreme == "max" else np.inf
+    return result(selection.trace, selection.trace.literal(number, dtype))
+
+
+def _reduced(selection: Selection, ufunc: Any, keywords: Any) -> Any:
+    function = {
+        np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+        np.logical_and: np.all, np.logical_or: np.any,
+    }.get(ufunc)  # fmt: skip
+    if function is None:
+        raise selection.size_error()
+    return _REDUCTIONS[function](selection, **keywords)
+
+
+def assigned(selection: Selection, target: Value, mask: Value) -> Value | None:
+    """The whole array to assign where `mask` holds, if the selection is by that mask."""
+    if selection.mask is not mask or selection.whole.tensor.shape != target.tensor.shape:
+        return None
+    return selection.whole
+
+
+def _size(selection: Selection) -> Any:
+    return selection.size
+
+
+_REDUCTIONS: dict[Any, Any] = {
+    np.sum: _masked_reduction(reductions.sum_),
+    np.prod: _masked_reduction(reductions.prod),
+    np.mean: _masked_reduction(reductions.mean),
+    np.var: _masked_reduction(reductions.var),
+    np.std: _masked_reduction(reductions.std),
+    np.any: _masked_reduction(reductions.any_),
+    np.all: _masked_reduction(reductions.all_),
+    np.max: _masked_reduction(reductions.amax, "max"),
+    np.min: _masked_reduction(reductions.amin, "min"),
+    np.size: _size,
+}
+_METHODS: dict[str, Any] = {
+    function.__name__: handler for function, handler in _REDUCTIONS.items() if function is not np.size
+} | {"max": _REDUCTIONS[np.max], "min": _REDUCTIONS[np.min]}
+

@@ -1,0 +1,99 @@
+"""Functions over several devices: placed, partitioned, run by the dataflow executor.
+
+Invariants: each value crosses to a device at most once; results are those of one device.
+Not here: the passes and the executor.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .compiler.device import parse_device
+from .compiler.ir.graph import Graph
+from .compiler.passes import PIPELINE
+from .compiler.passes.base import run_passes
+from .compiler.passes.partition import partition
+from .compiler.passes.place import Place
+from .compiler.passes.segments import PartProgram, Segment, cut
+from .devices import HOME, devices_for, queue_of
+from .graph_function import GraphFunction
+from .runtime.executor import run_step
+from .runtime.transport import LocalTransport
+from .specialise import Traced
+from .tracing.result import InputOutput, StaticOutput, TensorOutput
+from .tracing.state import Input
+
+
+def device_constraints(graph: Graph) -> set[str]:
+    """Every device that a node or variable of the graph names."""
+    nodes = {node.device for node in graph.nodes if node.device is not None}
+    return nodes | {v.device for v in graph.variables.values() if v.device is not None}
+
+
+class Partitioned:
+    """A traced function compiled in parts. `transport` counts what crosses."""
+
+    def __init__(self, traced: Traced) -> None:
+        self.traced = traced
+        graph = run_passes(traced.trace.graph, PIPELINE).graph
+        devices = devices_for(device_constraints(graph))
+        placed = Place(devices).run(graph)
+        self.programs: tuple[PartProgram, ...] = tuple(
+            cut(part) for part in partition(placed, str(HOME))
+        )
+        self.transport = LocalTransport()
+        self._steps = itertools.count()
+        self._runners = {
+            program.device: _Runner(program) for program in self.programs
+        }
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """One call."""
+        arguments = [
+            np.asarray(item.value if item.leaf is None else leaves[item.leaf], param.tensor.dtype.numpy)
+            for item, param in zip(
+                self.traced.trace.inputs, self.traced.trace.graph.params, strict=True
+            )
+        ]
+        made = run_step(
+            self.programs,
+            self._runners,
+            self.transport,
+            {program.device: queue_of(parse_device(program.device)) for program in self.programs},
+            next(self._steps),
+            arguments,
+        )
+        return self._returned(made, leaves)
+
+    def _returned(self, made: Mapping[int, Any], leaves: Sequence[Any]) -> Any:
+        flat: list[Any] = []
+        for output in self.traced.trace.outputs:
+            if isinstance(output, TensorOutput):
+                flat.append(made[output.result])
+            elif isinstance(output, StaticOutput):
+                flat.append(output.value)
+            elif isinstance(output, InputOutput):
+                item = self.traced.trace.inputs[output.input]
+                flat.append(item.value if item.leaf is None else leaves[item.leaf])
+        return self.traced.trace.structure.rebuild(flat)
+
+
+class _Runner:
+    """Runs the segments of one device's part."""
+
+    def __init__(self, program: PartProgram) -> None:
+        self._functions = [_function(segment) for segment in program.segments]
+
+    def __call__(self, index: int, inputs: Sequence[Any]) -> Sequence[Any]:
+        return self._functions[index](*[np.ascontiguousarray(a).reshape(np.shape(a)) for a in inputs])
+
+
+def _function(segment: Segment) -> GraphFunction:
+    inputs = [Input("argument", param.name) for param in segment.graph.params]
+    return GraphFunction(
+        segment.graph, inputs, [None] * len(inputs), len(segment.outputs)
+    )
