@@ -16,12 +16,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .checkpoints import restore as restore
+    from .checkpoints import save as save
     from .compiled import CompiledFunction as CompiledFunction
     from .compiled import jit as jit
     from .configuration import show_config as show_config
     from .devices import device as device
     from .engine import num_threads as num_threads
     from .engine import set_num_threads as set_num_threads
+    from .differentiation import grad as grad
+    from .differentiation import gradients as gradients
+    from .differentiation import stop_gradient as stop_gradient
+    from .differentiation import value_and_grad as value_and_grad
     from .program import Program as Program
     from .program import Spec as Spec
     from .switches import disable_jit as disable_jit
@@ -36,6 +42,12 @@ _HOMES = {
     "set_num_threads": "engine",
     "num_threads": "engine",
     "device": "devices",
+    "save": "checkpoints",
+    "restore": "checkpoints",
+    "grad": "differentiation",
+    "gradients": "differentiation",
+    "stop_gradient": "differentiation",
+    "value_and_grad": "differentiation",
     "Program": "program",
     "Spec": "program",
 }

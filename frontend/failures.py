@@ -16,20 +16,24 @@ from .compiler.plan import ExecutionPlan
 def raise_failure(
     plan: ExecutionPlan | None, code: int, node: int, payload: Sequence[int]
 ) -> NoReturn:
-    """Raise what failure `code` at error place `node` means.
+    """Raise what failure `code` means; a positive one is of the plan's error place `node`.
 
-    payload: three words; for an index out of bounds, the index, the extent and the axis.
+    payload: three words; for an index out of bounds, the index and the extent.
     """
-    places = () if plan is None else plan.error_places
-    place = places[node] if 0 <= node < len(places) else None
-    if code == Failure.BOUNDS:
-        raise error(
-            "TM230",
-            f"index {payload[0]} is out of bounds for an axis of size {payload[1]}",
-            place=place,
-        )
     if code == Failure.DEADLINE:
-        raise error("TM532", "the call ran past its time limit", place=place)
-    if code == Failure.MEMORY:
+        raise error("TM532", "the call ran past its time limit")
+    if code == Failure.NO_MEMORY:
         raise MemoryError("a compiled call could not get the memory it needs")
-    raise error("TM244", f"a check failed (code {code})", place=place)
+    if code == Failure.BAD_SIZE:
+        raise error("TM242", "a size computed in the call is negative or too large")
+    assert plan is not None, "a kernel reported a failure of a version that is gone"
+    place = plan.error_places[node]
+    raise error(place.code, _SENTENCES[place.code].format(*payload), place=place.location)
+
+
+_SENTENCES = {
+    "TM230": "index {0} is out of bounds for an axis of size {1}",
+    "TM244": "a check written in the program failed",
+    "TM249": "Integers to negative integer powers are not allowed.",
+    "TM246": "a Python integer does not fit the element type it is combined with",
+}

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..types import BOOL, F16, F32, I32, I64
 from .definition import Facts, OpDef
-from .elementwise_complex import (
+from .math.complex_arithmetic import (
     complex_absolute,
     complex_divide,
     complex_reciprocal,

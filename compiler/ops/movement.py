@@ -222,12 +222,7 @@ def _canonical_broadcast(emit: Any, operands: Rule, attrs: Attrs) -> Any:
 def _canonical_slice(emit: Any, operands: Rule, attrs: Attrs) -> Any:
     (x,) = operands
     start, size, step = attrs["start"], attrs["size"], attrs["step"]
-    shape = x.type.shape
-    if (
-        size == shape
-        and all(a == 0 or n == 0 for a, n in zip(start, size))
-        and _forward(size, step)
-    ):
+    if size == x.type.shape and _is_whole(start, size, step):
         return x
     number = _repeated(x)
     if number is not None:
@@ -265,7 +260,7 @@ def _canonical_update(emit: Any, operands: Rule, attrs: Attrs) -> Any:
     shape = value.type.shape
     if any(type(size) is int and size == 0 for size in shape):
         return base
-    if shape == base.type.shape and not any(start) and _forward(shape, step):
+    if shape == base.type.shape and _is_whole(start, shape, step):
         return value
     plain = _plain_region(start, shape, step)
     if plain != (start, step):
@@ -273,8 +268,10 @@ def _canonical_update(emit: Any, operands: Rule, attrs: Attrs) -> Any:
     return None
 
 
-def _forward(size: Sequence[Size], step: Sequence[int]) -> bool:
-    return all(by == 1 or n in (0, 1) for n, by in zip(size, step))
+def _is_whole(start: Sequence[Size], size: Sequence[Size], step: Sequence[int]) -> bool:
+    """True where a region of the array's own size is the array, in its order."""
+    rows = zip(start, size, step)
+    return all(n == 0 or (first == 0 and (by == 1 or n == 1)) for first, n, by in rows)
 
 
 def _plain_region(

@@ -51,7 +51,7 @@ assign = OpDef(
     reference=lambda current, value: value,
     structure=Structure.STATE,
     facts=Facts(differentiable=False),
-    doc="Replace the content of a variable; seen by later reads, and outside once the call is over.",
+    doc="Replace the content of a variable: later reads see it, others once the call is over.",
 )
 
 STATE: tuple[OpDef, ...] = (read, assign)

@@ -25,7 +25,7 @@ from ..kernel.cost import words_of
 from ..kernel.lowering import is_update
 from ..kernel.movement import is_reindexing, is_view
 from ..ops.definition import Structure
-from ..types import TensorType
+from ..types import TensorType, TokenType
 from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
 
 Shape = tuple[Size, ...]
@@ -334,8 +334,8 @@ class Grouping:
         """A group of its own for the node."""
         used_by = list(users)
         height = 1 + max((g.height for g in used_by), default=-1)
-        if not used_by and node.op.structure not in FUSABLE:
-            height = -1  # nothing can wait for it
+        if not used_by and all(isinstance(r.type, TokenType) for r in node.results):
+            height = -1  # nothing waits for it
         result = node.results[0].type if node.results else None
         shape = result.shape if isinstance(result, TensorType) else ()
         fusable = node.op.structure in FUSABLE and not node.after and not is_view(node)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..gradients import stop_gradient
+from ..differentiation import stop_gradient
 from ..lifted import floating_dtype, lifted, read
 from ..numpy.creation import arange
 from ..numpy.operands import value_of

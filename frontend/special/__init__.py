@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..gradients import stop_gradient
+from ..differentiation import stop_gradient
 from ..lifted import apply, lifted, read
 
 __all__ = [

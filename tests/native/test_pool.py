@@ -96,7 +96,8 @@ def test_the_pool_wakes_after_it_fell_asleep(runtime: Any, code: Any) -> None:
 
 def test_the_first_failure_is_kept_and_stops_the_job(runtime: Any, code: Any) -> None:
     ctl = runtime.control_block()
-    runtime.launch(ctl, code.address_of("fails_at"), Words([500]).address, 10**9, 10)
+    args = Words([500])
+    runtime.launch(ctl, code.address_of("fails_at"), args.address, 10**9, 10)
     assert (ctl["error_state"], ctl["error_code"], ctl["error_node"]) == (2, 7, 3)
     words = (ctypes.c_int64 * 3).from_address(ctl.field("error_words"))
     assert list(words) == [500, 500, 510]

@@ -21,6 +21,7 @@ from ..scalar import (
     sqrt,
     trunc,
 )
+from .complex_arithmetic import complex_divide
 from .constants import LN2, LN10
 from .exponential import clamped, exp, exp_polynomial, expm1, reduced
 from .hyperbolic import arcsinh, cosh, sinh
@@ -50,8 +51,8 @@ def over_i(z: Scalar) -> Scalar:
 def complex_exp(z: Scalar) -> Scalar:
     """e**z. The power of two goes on last, so that large parts do not overflow early."""
     x, y = real(z), imag(z)
-    bound = 300.0 if x.dtype.bits == 32 else 2100.0
-    r, k, _ = reduced(clamped(x, -bound / 2, bound / 2))
+    bound = 210.0 if x.dtype.bits == 32 else 1500.0
+    r, k, _ = reduced(clamped(x, -bound, bound))
     p = exp_polynomial(r)
     still = ~(absolute(y) < INFINITY)
     vanishing = x.equals(-INFINITY)
@@ -147,7 +148,7 @@ def complex_sqrt(z: Scalar) -> Scalar:
     re, im = select(endless, b, re), select(endless, y, im)
     # A real infinity with a NaN keeps the infinite part alone.
     lone = x.equals(-INFINITY) & is_nan(y)
-    re, im = select(lone, y, re), select(lone, x, im)
+    re, im = select(lone, y, re), select(lone, INFINITY, im)
     return complex_(re, select(x.equals(INFINITY) & ~is_nan(y) & ~endless,
                                copysign(constant(0.0, x.dtype), y), im))  # fmt: skip
 
@@ -256,6 +257,9 @@ def complex_arctanh(z: Scalar) -> Scalar:
     gap = 1.0 - p
     distance = fma(gap, gap, q * q)
     re = log1p(4.0 * p / distance) * 0.25
+    # Beside a pole at 1 or -1 the quotient would overflow.
+    pole = (gap.equals(0.0)) & (absolute(q) < 2.0**-30)
+    re = select(pole, (float(LN2) - log(absolute(q))) * 0.5, re)
     high, low = two_product(gap, 1.0 + p)
     im = 0.5 * arctan2(q + q, fma(-q, q, high) + low)
     length = hypot(x * 2.0**-20, y * 2.0**-20)
@@ -294,10 +298,8 @@ def complex_power(a: Scalar, b: Scalar) -> Scalar:
     state = loop(
         (count, real(unit), imag(unit), real(a), imag(a)), lambda left, *rest: left > 0.0, step
     )
-    whole = complex_(state[1], state[2])
-    length = fma(state[1], state[1], state[2] * state[2])
-    inverse = complex_(state[1] / length, -state[2] / length)
-    whole = select(n < 0.0, inverse, whole)
+    whole = select(n.equals(1.0), a, complex_(state[1], state[2]))
+    whole = select(n < 0.0, complex_divide(unit, whole), whole)
     nothing = real(a).equals(0.0) & imag(a).equals(0.0)
     at_zero = complex_(constant(0.0, n.dtype), constant(0.0, n.dtype))
     nan = complex_(constant(NAN, n.dtype), constant(NAN, n.dtype))

@@ -10,7 +10,7 @@ from ..scalar import Scalar, absolute, constant, copysign, fma, scale, select
 from .coefficients import ERF, ERFC
 from .exponential import clamped, exp_less_one, reduced
 from .logarithm import log, log1p
-from .pairs import Pair, quick_two_sum, two_product
+from .pairs import Pair, quick_two_sum, two_product, two_sum
 from .polynomial import chain, polynomial
 
 SQRT_HALF = 0.7071067811865476
@@ -34,7 +34,7 @@ def erfc(x: Scalar) -> Scalar:
     high, low = quick_two_sum(constant(1.0, x.dtype), -x)
     near = high + fma(-x, _erf_over_x_less_one(x * x), low)
     beyond = select(x < 0.0, 2.0 - tail, tail)
-    return select(a < 0.9, near, beyond)
+    return select(a < 0.75, near, beyond)
 
 
 def ndtr(x: Scalar) -> Scalar:
@@ -83,7 +83,10 @@ def _scaled_erfc(a: Scalar) -> Pair:
     lost = a - (divisor - 3.0)
     q = 1.0 / divisor
     lack = fma(-q, divisor, 1.0) - q * lost
-    t = fma(fma(q, lack, q), -6.0, 1.0)
+    # t = 1 - 6 / (a + 3), rounded once: the series feels its last bit.
+    six, six_low = two_product(q, constant(6.0, a.dtype))
+    t, t_low = two_sum(constant(1.0, a.dtype), -six)
+    t = t + (t_low - fma(q * lack, 6.0, six_low))
     first, *rest = ERFC[a.dtype]
     sum_ = chain(t, rest)
     series = fma(t, sum_, first)

@@ -165,8 +165,10 @@ def arctan2(y: Scalar, x: Scalar) -> Scalar:
     high, low = select(steep, up, across), select(steep, across, up)
     infinity = float("inf")
     one, nothing = constant(1.0, x.dtype), constant(0.0, x.dtype)
-    # high + low must not overflow.
-    factor = select(high > format_of(x).least_normal ** -1, constant(0.25, x.dtype), one)
+    # high + low must not overflow, high * tan(pi/8) not round coarsely.
+    least = format_of(x).least_normal
+    factor = select(high > 1.0 / least, one * 0.25, one)
+    factor = select(high < least * 2.0**30, one * 2.0**60, factor)
     high, low = high * factor, low * factor
     both = low.equals(infinity)
     high, low = select(both, one, high), select(both, one, low)

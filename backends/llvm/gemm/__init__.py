@@ -1,0 +1,1 @@
+"""Matrix products: packing, microkernels, and the kernels around them."""

@@ -1,0 +1,94 @@
+"""Sizes of blocks and tiles, by machine and element type.
+
+A packed product walks blocks of `block_rows` x `block_columns` of the result; for each it packs
+`depth` columns of the left operand at a time. Both blocks and the panels in use fit into the
+second-level cache, the left block and the sums into 300 KiB of stack. The microkernel keeps
+`rows` x `vectors` sums in registers.
+
+Invariants: `rows` divides `STRIP`; vectors divide a panel; all blocks are whole tiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from ....compiler.kernel.products import computed
+from ....compiler.types import DType, real_part_of
+from ..machine import Machine
+from ..types import part_count, register_element
+
+_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Shapes for one product. Complex numbers are two reals side by side, sums two planes."""
+
+    dtype: DType  # of packed elements
+    real: DType
+    parts: int
+    lanes: int  # reals in a register
+    rows: int
+    vectors: int
+    depth: int
+    block_rows: int
+    block_columns: int
+    direct: tuple[tuple[int, int], ...]  # rows x vectors of direct tiles, the largest first
+
+    @property
+    def element(self) -> ir.Type:
+        """The LLVM type of a real."""
+        return register_element(self.real)
+
+    @property
+    def vector(self) -> ir.Type:
+        """The LLVM type of a register of reals."""
+        return ir.VectorType(self.element, self.lanes)
+
+    @property
+    def register_bytes(self) -> int:
+        """Bytes of a register."""
+        return self.lanes * self.real.itemsize
+
+    @property
+    def left_stride(self) -> int:
+        """Bytes from row to row of the packed left block; rows do not share cache sets."""
+        return self.depth * self.dtype.itemsize + _LINE
+
+    @property
+    def tile_columns(self) -> int:
+        """Columns of a microkernel's tile."""
+        return self.vectors * self.register_bytes // self.dtype.itemsize
+
+    @property
+    def sum_stride(self) -> int:
+        """Bytes from row to row of the block of sums (of one plane)."""
+        return self.block_columns * self.dtype.itemsize
+
+
+def geometry_of(machine: Machine, dtype: DType) -> Geometry:
+    """The geometry for products of `dtype`."""
+    packed = computed(dtype)
+    real = real_part_of(packed)
+    parts = part_count(packed)
+    bits = machine.vector_bits
+    rows = {512: 12, 256: 6}.get(bits, 4) // parts
+    direct: tuple[tuple[int, int], ...] = ((8, 2), (4, 4), (1, 8))
+    if bits < 512:
+        direct = ((4, 2), (1, 8))
+    if parts == 2:
+        direct = tuple((max(1, r // 2), v if r > 1 else v // 2) for r, v in direct)
+    return Geometry(
+        dtype=packed,
+        real=real,
+        parts=parts,
+        lanes=bits // real.bits,
+        rows=rows,
+        vectors=2,
+        depth=1536 // packed.itemsize,
+        block_rows=96,
+        block_columns=1024 // packed.itemsize // parts,
+        direct=direct,
+    )
