@@ -40,11 +40,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class LaunchJob:
-    """Run a kernel; `places` are its parameters' cells by way of the step's reads and writes."""
+    """Run the kernels of a region: their parameters are the step's reads, then its writes.
+
+    places: per stage, what each of its failures is.
+    """
 
     ready: Ready
     node: Node | None
-    places: tuple[ErrorPlace, ...] = ()
+    places: tuple[tuple[ErrorPlace, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Assembly:
         writes: Mapping[int, int],
     ) -> None:
         self.graph = graph
-        self.kernels = Kernels(target)
+        self.kernels = Kernels(target, graph.hints)
         self.steps: list[Step] = []
         self.constants: list[Any] = []
         self.writes = writes
@@ -152,29 +155,37 @@ class Assembly:
         except Unlowered as problem:
             raise error("TM401", str(problem), place=node.location) from None
         results = [r for r in node.results if not isinstance(r.type, TokenType)]
-        writes = [
-            self.cell(r.tensor, TEMPORARY, Origin.TEMPORARY, 0, r.name) for r in results
-        ]
+        writes = [self.temporary(r.tensor, r.name) for r in results]
         self.cells.update(zip(results, writes))
         lowered = ready.lowered
-        places = tuple([_place(region.nodes[at]) for at in lowered.failing])
+        places = tuple(
+            [tuple([_place(region.nodes[at]) for at in s.failing]) for s in ready.stages]
+        )
+        bases = [None if base is None else sources[base] for base in lowered.bases]
+        for p in ready.temporaries:
+            writes.append(self.temporary(TensorType(p.dtype, p.shape), p.name))
+            bases.append(None)
         self.steps.append(
             Step(
                 LaunchJob(ready, node, places),
                 [sources[at] for at in lowered.inputs],
                 writes,
                 lowered.safe,
-                [None if base is None else sources[base] for base in lowered.bases],
-                bool(places),
+                bases,
+                any(places),
             )
         )
+
+    def temporary(self, type: TensorType, name: str = "") -> Cell:
+        """A cell in the arena."""
+        return self.cell(type, TEMPORARY, Origin.TEMPORARY, 0, name)
 
     def contiguous(self, value: Value) -> Cell:
         """The value's cell, copied first where it may be strided."""
         cell = self.cells[value]
         if not cell.note.strided:
             return cell
-        made = self.cell(value.tensor, TEMPORARY, Origin.TEMPORARY, 0, value.name)
+        made = self.temporary(value.tensor, value.name)
         self.copy(cell, made)
         return made
 
@@ -182,7 +193,7 @@ class Assembly:
         """A cell whose own shape is `type`'s."""
         if cell.note.shape == type.shape:
             return cell
-        made = self.cell(type, TEMPORARY, Origin.TEMPORARY, 0, cell.note.name)
+        made = self.temporary(type, cell.note.name)
         self.copy(cell, made)
         return made
 
@@ -198,7 +209,7 @@ class Assembly:
         value = Value("x", TensorType(mine.dtype, theirs.shape))
         strided = frozenset([0]) if mine.strided else frozenset()
         region = Region((value,), (), (value,), strided, theirs.strided)
-        return LaunchJob(self.kernels.ready(region), None)
+        return LaunchJob(self.kernels.ready(region), None, ((),))
 
     # -- results
 
@@ -256,10 +267,7 @@ class Assembly:
             if content is target:
                 continue
             if content in changed:  # two targets exchange contents
-                kept = self.cell(
-                    TensorType(content.note.dtype, content.note.shape),
-                    TEMPORARY, Origin.TEMPORARY,
-                )  # fmt: skip
+                kept = self.temporary(TensorType(content.note.dtype, content.note.shape))
                 self.copy(content, kept)
                 content = kept
             finals.append((target, content))
@@ -280,4 +288,4 @@ def _place(node: Node) -> ErrorPlace:
     return ErrorPlace(node.op.name, code, node.location)
 
 
-__all__ = ["Assembly", "CopyJob", "HostJob", "LaunchJob", "Note", "Result", "STRIDED"]
+__all__ = ["STRIDED", "Assembly", "CopyJob", "HostJob", "LaunchJob", "Note", "Result"]

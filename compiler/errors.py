@@ -233,6 +233,7 @@ CODES: Mapping[str, Code] = {
     "TM248": Code(DTypeError, "A result cannot be stored in the dtype of its target."),
     "TM249": Code(ArgError, "Integers to negative integer powers are not allowed."),
     "TM250": Code(LimitError, "An array is larger than memory can address."),
+    "TM251": Code(ArgError, "math domain error"),
     # our own bugs
     "TM301": Code(GraphError, "A graph text cannot be read."),
     "TM302": Code(GraphError, "A graph is not well-formed."),

@@ -1,54 +1,73 @@
 """The kernels of one compilation: lowered once per region, shared by fingerprint.
 
-Invariants: two nodes with equal regions share a kernel without lowering twice; two kernels with
+A region may take several launches: a matrix product packs first, a large reduction folds blocks
+first. `Stage` is one of them.
+
+Invariants: two nodes with equal regions share kernels without lowering twice; two kernels with
 equal fingerprints are one.
-Not here: rows and memory (compile.py), machine code.
+Not here: rows and memory (assemble.py, rows.py), machine code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .dims import Dim, Size
+from .dims import Dim, Size, minimum
+from .kernel.contraction import contraction_of
 from .kernel.cost import kernel_work
-from .kernel.fingerprint import canonical, dims_in_order, region_key
-from .kernel.kernel import Kernel, Parallel
+from .kernel.fingerprint import dims_in_order, fingerprint, region_key
+from .kernel.kernel import Kernel, Parallel, Parameter, failures
 from .kernel.lowering import lower
+from .kernel.products import split_contraction
 from .kernel.region import Lowered, Region
 from .kernel.schedule import Target, default_schedule
+from .kernel.split import split_reduction
 from .kernel.verifier import verify_kernel
 
 GRAIN_WORK = 20_000_000  # picoseconds that a chunk of a parallel axis should take at least
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A kernel of the plan, seen from one region.
+class Stage:
+    """One launch.
 
-    index: in the plan's kernels. dims: the region's symbols in the order in which the kernel
-    takes them. extent, work: sizes over the region's symbols; grain: iterations of a chunk.
+    index: in the plan's kernels. params: where its parameters are, counted through the region's
+    used inputs, its outputs and the temporaries. dims: the symbols it takes, in order. extent,
+    work (picoseconds): sizes over the region's symbols. grain: iterations of a chunk. failing:
+    the region's node behind each failure.
     """
 
     index: int
-    lowered: Lowered
+    params: tuple[int, ...]
     dims: tuple[str, ...]
     extent: Size
     work: Size
     grain: int
+    failing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All launches of a region, in order, and the memory between them."""
+
+    lowered: Lowered
+    stages: tuple[Stage, ...]
+    temporaries: tuple[Parameter, ...]
 
 
 class Kernels:
     """Makes kernels and remembers them."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, hints: Mapping[str, int]) -> None:
         self.target = target
+        self.hints = hints
         self.made: list[Kernel] = []
         self._ready: dict[Hashable, Ready] = {}
-        self._shared: dict[Kernel | str, int] = {}
+        self._shared: dict[str, int] = {}
 
     def ready(self, region: Region) -> Ready:
-        """The kernel for a region. Raises Unlowered."""
+        """The launches for a region. Raises Unlowered."""
         key = region_key(region)
         found = self._ready.get(key)
         if found is None:
@@ -57,18 +76,59 @@ class Kernels:
 
     def _make(self, region: Region) -> Ready:
         lowered = lower(region)
-        kernel = default_schedule(lowered.kernel, self.target)
+        verify_kernel(lowered.kernel)
+        kernel = lowered.kernel
+        every = tuple(range(len(kernel.params)))
+        split = split_contraction(kernel)
+        if split is not None:
+            stages = [
+                self._stage(region, s.kernel, s.params, s.extent, s.work) for s in split.stages
+            ]
+            return Ready(lowered, tuple(stages), split.temporaries)
+        halves = split_reduction(kernel, self.hints)
+        if halves is None:
+            return Ready(lowered, (self._stage(region, kernel, every),), ())
+        place = {p.name: at for at, p in enumerate((*kernel.params, *halves.partial))}
+        stages = [
+            self._stage(region, half, [place[p.name] for p in half.params])
+            for half in (halves.first, halves.second)
+        ]
+        return Ready(lowered, tuple(stages), halves.partial)
+
+    def _stage(
+        self,
+        region: Region,
+        kernel: Kernel,
+        params: Sequence[int],
+        extent: Size | None = None,
+        work: Size | None = None,
+    ) -> Stage:
+        """A launch. A product counts tiles (`extent`) and is scheduled where it is generated;
+        of any other kernel `extent` only says whether it runs."""
+        tiles = extent is not None and contraction_of(kernel) is not None
+        if not tiles:
+            kernel = default_schedule(kernel, self.target)
+            outer = _threaded_extent(kernel)
+            extent = outer if extent is None else minimum(outer, extent)
+        kernel = replace(kernel, dims=dims_in_order(kernel))
         verify_kernel(kernel)
-        dims = dims_in_order(kernel)
-        kernel = replace(kernel, dims=dims)
-        text = repr(canonical(kernel))
+        text = fingerprint(kernel)
         index = self._shared.get(text)
         if index is None:
             index = self._shared[text] = len(self.made)
             self.made.append(kernel)
-        work = kernel_work(kernel)
-        extent = _threaded_extent(kernel)
-        return Ready(index, lowered, dims, extent, work, _grain(work, extent))
+        assert extent is not None
+        work = kernel_work(kernel) if work is None else work
+        grain = 1 if tiles else _grain(work, extent)
+        failing = _failing(region, kernel)
+        return Stage(index, tuple(params), kernel.dims, extent, work, grain, failing)
+
+
+def _failing(region: Region, kernel: Kernel) -> tuple[int, ...]:
+    """The node behind each failure, found by its place in the user's program."""
+    nodes = [at for at, node in enumerate(region.nodes) if node.op.facts.can_fail]
+    by_place = {id(region.nodes[at].location): at for at in reversed(nodes)}
+    return tuple(by_place[id(place)] for place in failures(kernel))
 
 
 def _threaded_extent(kernel: Kernel) -> Size:
@@ -80,7 +140,10 @@ def _threaded_extent(kernel: Kernel) -> Size:
 
 def _grain(work: Size, extent: Size) -> int:
     """Iterations that are worth a chunk, from the work of one iteration where that is known."""
-    per = work // extent if isinstance(extent, int) and extent else _coefficient(work, extent)
+    if isinstance(work, int) and isinstance(extent, int):
+        per: Size = work // max(extent, 1)
+    else:
+        per = _coefficient(work, extent)
     if not isinstance(per, int) or per <= 0:
         return 1
     return max(1, GRAIN_WORK // per)

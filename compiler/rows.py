@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .dims import Dim, Size
 from .ir.graph import Node
-from .kernels import Ready
+from .kernels import Ready, Stage
 from .passes.schedule import STRIDED, TARGET, TEMPORARY, Cell, Schedule, Step
 from .plan import (
     BufferSpec,
@@ -120,25 +120,26 @@ class PlanWriter:
             self.rows.append(Copy(self.buffer(source), self.buffer(target)))
 
     def launch(self, job: Any, step: Step) -> None:
-        """A row that runs a kernel."""
+        """A row for each stage of a region."""
         ready: Ready = job.ready
-        known = self._launch.get(id(ready))
-        if known is None:
-            sizes = tuple([self.sizes.slot(Dim.symbol(name)) for name in ready.dims])
-            work = self.sizes.slot(ready.work // 1000)
-            known = self._launch[id(ready)] = sizes, self.sizes.slot(ready.extent), work
-        sizes, extent, work = known
-        buffers = [self.buffer(cell) for cell in step.reads]
-        buffers += [self.buffer(cell) for cell in step.writes]
-        errors = len(self.places)
-        self.places.extend(job.places)
         node: Node | None = job.node
-        self.rows.append(
-            Launch(
-                ready.index, tuple(buffers), sizes, extent, ready.grain, work,
-                None if node is None else node.location, errors,
+        place = None if node is None else node.location
+        cells = [*step.reads, *step.writes]
+        for stage, places in zip(ready.stages, job.places):
+            known = self._launch.get(id(stage))
+            if known is None:
+                known = self._launch[id(stage)] = self._slots(stage)
+            sizes, extent, work = known
+            buffers = tuple([self.buffer(cells[at]) for at in stage.params])
+            errors = len(self.places)
+            self.places.extend(places)
+            self.rows.append(
+                Launch(stage.index, buffers, sizes, extent, stage.grain, work, place, errors)
             )
-        )  # fmt: skip
+
+    def _slots(self, stage: Stage) -> tuple[tuple[int, ...], int, int]:
+        sizes = tuple([self.sizes.slot(Dim.symbol(name)) for name in stage.dims])
+        return sizes, self.sizes.slot(stage.extent), self.sizes.slot(stage.work // 1000)
 
     def host(self, node: Node, step: Step) -> None:
         """A row that calls back."""

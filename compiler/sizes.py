@@ -8,6 +8,8 @@ Not here: the polynomials themselves (dims.py), the arena's layout (passes/sched
 
 from __future__ import annotations
 
+from typing import cast
+
 from .dims import Dim, Size
 from .plan import SizeRow
 
@@ -93,5 +95,5 @@ class SizeProgram:
     def _factor(self, factor: object) -> int:
         if isinstance(factor, str):
             return self.symbols[factor]
-        operation, a, b = factor  # type: ignore[misc]
+        operation, a, b = cast("tuple[str, Size, Size]", factor)
         return self.row(_OPERATIONS[operation], self.slot(a), self.slot(b))

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from .backends.llvm.native.constants import constant_input
 from .backends.llvm.native.encoder import (
     Frame,
@@ -28,7 +26,6 @@ from .compiler.plan import ExecutionPlan, Origin
 from .specialise import ArraySpec, StaticSpec, Traced
 from .tracing.guards import CaptureGuard, ScalarGuard, SizeGuard, StridesGuard
 from .tracing.result import InputOutput, Output, StaticOutput, TensorOutput
-from .trees import Path, flatten, paths
 
 _CONTAINERS = {tuple: Kind.TUPLE, list: Kind.LIST, dict: Kind.DICT}
 _PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
@@ -75,7 +72,7 @@ class _Inputs:
         self.tests: list[SizeSpec] = []
         self.relations: list[SizeRelation] = []
         self.leaf_at: dict[int, int] = {}
-        self._containers: dict[Path, int] = {}
+        self.leaf_places: list[InputSpec] = []
         self._params = {
             item.leaf: (position, item)
             for position, item in enumerate(traced.trace.inputs)
@@ -93,10 +90,28 @@ class _Inputs:
         return len(self.inputs) - 1
 
     def add_leaves(self) -> None:
-        """All flat arguments, with the containers they are found in."""
-        for leaf, path in enumerate(paths(self.traced.tree)):
-            self.leaf_at[leaf] = self._add_leaf(leaf, self._at(path))
-        self._pin_empty_containers()
+        """All flat arguments, each after the containers it is found in."""
+        for index, spec in enumerate(self.traced.tree.spec.children()):
+            self._add_tree(spec, place(Source.ARGUMENT, origin=index))
+
+    def _add_tree(self, spec: Any, where: InputSpec) -> None:
+        """An argument or a part of one: a leaf, or a container and then its parts."""
+        if spec.is_leaf():
+            leaf = len(self.leaf_at)
+            self.leaf_places.append(where)
+            self.leaf_at[leaf] = self._add_leaf(leaf, where)
+            return
+        if spec.type is type(None):
+            self._constant(where, None)
+            return
+        kind = _CONTAINERS.get(spec.type)
+        if kind is None:
+            entry = replace(where, kind=Kind.CHECK, type=_type_test(spec.type))
+        else:
+            entry = replace(where, kind=kind, ndim=spec.num_children)
+        parent = self.add(entry)
+        for key, part in zip(spec.entries(), spec.children(), strict=True):
+            self._add_tree(part, _found_in(parent, spec.type, key))
 
     def _add_leaf(self, leaf: int, where: InputSpec) -> int:
         spec = self.traced.specs[leaf]
@@ -116,46 +131,6 @@ class _Inputs:
         self.tests += tests
         return self.add(entry)
 
-    def _at(self, path: Path) -> InputSpec:
-        """Where a leaf is found; its containers become inputs first."""
-        first = path[0].key
-        if len(path) == 1:
-            return place(Source.ARGUMENT, origin=first)
-        parent = self._container(path[:-1], path[-1].container)
-        return _found_in(parent, path)
-
-    def _container(self, path: Path, kind: type) -> int:
-        known = self._containers.get(path)
-        if known is not None:
-            return known
-        if len(path) == 1:
-            where = place(Source.ARGUMENT, origin=path[0].key)
-        else:
-            where = _found_in(self._container(path[:-1], path[-1].container), path)
-        children = {p[len(path)].key for p in paths(self.traced.tree) if p[: len(path)] == path}
-        count = len(children)
-        test = _CONTAINERS.get(kind)
-        if test is None:
-            entry = replace(where, kind=Kind.CHECK, type=lambda thing: type(thing) is kind)
-        else:
-            entry = replace(where, kind=test, ndim=count)
-        self._containers[path] = self.add(entry)
-        return self._containers[path]
-
-    def _pin_empty_containers(self) -> None:
-        """Parts of the tree without leaves (None, empty containers) are compared as they are."""
-        known = {path[0].key for path in paths(self.traced.tree)}
-        for index, spec in enumerate(self.traced.tree.spec.children()):
-            if index not in known:
-                tree = spec
-                self.add(
-                    replace(
-                        place(Source.ARGUMENT, origin=index),
-                        kind=Kind.CHECK,
-                        type=_structure_check(tree),
-                    )
-                )
-
     def add_captured(self) -> None:
         """Arrays from outside: read again at every call."""
         for position, item in enumerate(self.traced.trace.inputs):
@@ -173,7 +148,7 @@ class _Inputs:
     def _check(self, guard: StridesGuard | CaptureGuard) -> None:
         """A guard that Python tests: a predicate on the argument, or on what is outside."""
         if isinstance(guard, StridesGuard):
-            where = self._at(paths(self.traced.tree)[guard.leaf])
+            where = self.leaf_places[guard.leaf]
             test = _strides_test(guard)
             self.add(replace(where, kind=Kind.CHECK, type=test))
             return
@@ -182,21 +157,23 @@ class _Inputs:
         self.add(replace(where, kind=Kind.CHECK, type=lambda _: guard.holds(statics)))
 
 
-def _found_in(parent: int, path: Path) -> InputSpec:
-    step = path[-1]
-    if step.attribute:
-        return place(Source.ATTRIBUTE, origin=parent, key=step.key)
-    if issubclass(step.container, tuple | list):
-        return place(Source.SEQUENCE_ITEM, origin=parent, index=step.key)
-    return place(Source.DICT_ITEM, origin=parent, key=step.key)
+def _found_in(parent: int, container: type, key: Any) -> InputSpec:
+    """Where a part of a container is found; optree's entries of dataclasses are their names."""
+    if container in (tuple, list):
+        return place(Source.SEQUENCE_ITEM, origin=parent, index=key)
+    if issubclass(container, dict):
+        return place(Source.DICT_ITEM, origin=parent, key=key)
+    if issubclass(container, tuple):  # a named tuple
+        return place(Source.ATTRIBUTE, origin=parent, key=container._fields[key])  # type: ignore[attr-defined]
+    return place(Source.ATTRIBUTE, origin=parent, key=key)
+
+
+def _type_test(kind: type) -> Callable[[object], bool]:
+    return lambda thing: type(thing) is kind
 
 
 def _strides_test(guard: StridesGuard) -> Callable[[object], bool]:
     return lambda array: guard.holds({guard.leaf: array})  # type: ignore[arg-type]
-
-
-def _structure_check(spec: Any) -> Callable[[object], bool]:
-    return lambda thing: flatten(thing)[1].spec == spec
 
 
 def _result(traced: Traced, positions: Mapping[int, int]) -> int | Structure | Held:
@@ -221,8 +198,3 @@ def _part(output: Output, index: int, positions: Mapping[int, int]) -> int | Str
     if output.kind in _PYTHON:
         return Structure(Build.CALL, (positions[index],), _PYTHON[output.kind])
     return positions[index]
-
-
-def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A second array of the same content, for a result that is returned twice."""
-    return array.copy()

@@ -45,6 +45,7 @@ def build(traced: Traced) -> Built:
     plan, positions = plan_of(traced)
     loaded = engine.backend().compile_kernels(plan.kernels, engine.code_store())
     store = default_store()
+    store.use_locks(engine.native())  # before native code first touches a cell
     cells = [store.cell(name) for name in plan.variables]
     addresses = {name: cell.address for name, cell in zip(plan.variables, cells, strict=True)}
     return Built(plan, positions, loaded, addresses, (*loaded.keep, *cells))

@@ -14,7 +14,6 @@ from typing import Any
 
 from .compiler.errors import error
 from .runtime.checkpoint import Checkpoint
-from .runtime.checkpoint import restore as restore_tensors
 from .runtime.checkpoint import save as save_tensors
 from .variable import Variable
 
@@ -45,9 +44,8 @@ def restore(path: str | Path, variables: Variables) -> Mapping[str, Any]:
     missing, extra or of another type, DataLossError for a damaged file.
     """
     named = _named(variables)
-    place = os.path.abspath(path)
-    values = restore_tensors(place, {name: v.type for name, v in named.items()})
-    with Checkpoint(place) as checkpoint:
+    with Checkpoint(os.path.abspath(path)) as checkpoint:
+        values = checkpoint.values({name: v.type for name, v in named.items()})
         metadata = checkpoint.metadata
     for store in {id(v.store): v.store for v in named.values()}.values():
         store.commit({v.name: values[name] for name, v in named.items() if v.store is store})

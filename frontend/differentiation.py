@@ -116,7 +116,7 @@ def _own(trace: Trace, leaf: Any) -> Any:
     leaf = read(leaf)
     value = value_of(leaf)
     if value.tensor.dtype.kind in "fc":
-        value = trace.emit("positive", value)
+        value = trace.emit("alias", value)
     if isinstance(leaf, bool | int | float | complex) and not hasattr(leaf, "dtype"):
         kind = leaf.__class__
         return TracedNumber(trace, value, kind)

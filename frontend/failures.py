@@ -33,6 +33,7 @@ def raise_failure(
 
 _SENTENCES = {
     "TM230": "index {0} is out of bounds for an axis of size {1}",
+    "TM241": "a reduction without identity got no element",
     "TM244": "a check written in the program failed",
     "TM249": "Integers to negative integer powers are not allowed.",
     "TM246": "a Python integer does not fit the element type it is combined with",

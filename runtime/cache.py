@@ -22,7 +22,6 @@ import errno
 import hashlib
 import os
 import threading
-import uuid
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -172,7 +171,7 @@ class CompileCache:
         return payload, None
 
     def _write(self, key: str, payload: bytes) -> None:
-        temporary = f"{uuid.uuid4().hex}.part"
+        temporary = f"{self._files.unused_name()}.part"
         try:
             with self._create(temporary) as file:
                 file.write(_sealed(key, payload))

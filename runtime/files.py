@@ -130,6 +130,10 @@ class Files(Protocol):
         """The number that `FileInfo.owner` shows for files of this process's user."""
         ...
 
+    def unused_name(self) -> str:
+        """16 hexadecimal digits that no other call, in any process, gives."""
+        ...
+
 
 def read_all(files: Files, path: str, limit: int) -> bytes:
     """The bytes of a file of at most `limit` bytes; OSError (EFBIG) for a larger one.
@@ -257,6 +261,10 @@ class DiskFiles:
     def user(self) -> int:
         """See `Files`."""
         return os.geteuid() if hasattr(os, "geteuid") else 0
+
+    def unused_name(self) -> str:
+        """See `Files`."""
+        return os.urandom(8).hex()
 
 
 def _lock_descriptor(descriptor: int) -> None:

@@ -86,6 +86,10 @@ class Interposed:
         """See `Files`."""
         return self._files.user()
 
+    def unused_name(self) -> str:
+        """See `Files`."""
+        return self._files.unused_name()
+
 
 class _InterposedFile:
     def __init__(self, file: File, hook: Hook, path: str) -> None:

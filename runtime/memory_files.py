@@ -146,6 +146,10 @@ class MemoryFiles:
         """See `Files`."""
         return USER
 
+    def unused_name(self) -> str:
+        """See `Files`."""
+        return f"{next(self._numbers):016x}"
+
     def contents(self, path: str) -> bytearray:
         """The live bytes of a file, for a test to damage or cut."""
         return self._entry(path).data

@@ -1,5 +1,8 @@
 """A kernel as one LLVM function with the kernel ABI (ARCHITECTURE.md).
 
+A kernel that is a matrix product (`contraction_of`) is launched over tiles and has its own
+lowering; all others are their statements.
+
 Not here: modules and object code (module.py).
 """
 
@@ -8,11 +11,14 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size
+from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.kernel import Kernel, Parameter
 from .block import emit_block
 from .control import leave_if_cancelled
+from .direct_product import emit_direct_product
 from .frame import Buffer, Frame, Level, constant
 from .machine import Machine
+from .packed_product import emit_packed_product
 from .site import Site
 from .types import I64, POINTER, VOID
 
@@ -34,7 +40,13 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
     builder.branch(start)
     builder.position_at_end(start)
     leave_if_cancelled(frame)
-    frame.emit(kernel.body)
+    product = contraction_of(kernel)
+    if product is None:
+        frame.emit(kernel.body)
+    elif product.right.panels:
+        emit_packed_product(frame, product)
+    else:
+        emit_direct_product(frame, product)
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)
     builder.ret_void()

@@ -114,33 +114,6 @@ def _fma(site: Site, dtype: DType, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.
 
 
 def _scale(site: Site, dtype: DType, a: ir.Value, b: ir.Value) -> ir.Value:
-    """a * 2**b: an AVX-512 instruction, or two products of which only the second can round."""
-    builder = site.builder
-    if site.machine.has_avx512 and width_of(a) * dtype.bits == 512:
-        name = f"llvm.x86.avx512.mask.scalef.p{'s' if dtype is F32 else 'd'}.512"
-        mask = ir.Constant(ir.IntType(width_of(a)), -1)
-        nearest = ir.Constant(ir.IntType(32), 4)
-        return intrinsic(builder, name, a.type, [a, b, a, mask, nearest])
-    low, high = (-126.0, 127.0) if dtype is F32 else (-1022.0, 1023.0)
-    floor, ceiling = constant_of(a.type, low), constant_of(a.type, high)
-    last = builder.select(builder.fcmp_ordered("<", b, floor), floor, b)
-    last = builder.select(builder.fcmp_ordered(">", last, ceiling), ceiling, last)
-    first = _power_of_two(site, dtype, builder.fsub(b, last))
-    return builder.fmul(builder.fmul(a, first), _power_of_two(site, dtype, last))
-
-
-def _power_of_two(site: Site, dtype: DType, count: ir.Value) -> ir.Value:
-    """2**count for an integral count in the normal range, by adding it to the exponent bits."""
-    builder = site.builder
-    mantissa, bias = (23, 127) if dtype is F32 else (52, 1023)
-    bits = vector_of(ir.IntType(dtype.bits), width_of(count))
-    # The sum's low bits are the integer count + bias.
-    shifted = builder.fadd(count, constant_of(count.type, 1.5 * 2.0**mantissa + bias))
-    exponent = builder.shl(builder.bitcast(shifted, bits), constant_of(bits, mantissa))
-    return builder.bitcast(exponent, count.type)
-
-
-def _scale(site: Site, dtype: DType, a: ir.Value, b: ir.Value) -> ir.Value:
     direct = scale_by_power(site, a, b)
     return scale_in_steps(site, a, b) if direct is None else direct
 

@@ -152,9 +152,11 @@ class Builder:
             found = self._canonical(record, values, frozen, name, device)
             if found is not None:
                 return found
+        if record.structure is Structure.STATE and variable is not None and not after:
+            known = self._read_again(variable, types[0], device or self.device)
+            if known is not None:
+                return known
         node = self._make(record, values, frozen, types, after, device, variable, regions)
-        if node is None:
-            return self._order.reads[variable][-1]  # type: ignore[index]
         self._name(node, types, name)
         self.nodes.append(node)
         self._note(node)
@@ -188,12 +190,13 @@ class Builder:
 
     def finish(self, results: Sequence[Value] = (), tokens: Sequence[Value] | None = None) -> Graph:
         """The graph. Keeps every effect, or exactly `tokens`."""
-        kept = self.tokens if tokens is None else tokens
+        known = set(results)
+        kept = [t for t in (self.tokens if tokens is None else tokens) if t not in known]
         return Graph(
             self.name,
             tuple(self.params),
             tuple(self.nodes),
-            tuple(dict.fromkeys((*results, *kept))) if kept else tuple(results),
+            (*results, *dict.fromkeys(kept)),
             dict(self.variables),
             dict(self.hints),
         )
@@ -282,18 +285,22 @@ class Builder:
         device: str | None,
         variable: str | None,
         regions: Sequence[Graph],
-    ) -> Node | None:
-        """The node; None for a read of what the last read, with no write between, has read."""
+    ) -> Node:
         place = self._locate() if self._locate is not None else self.location
-        device = device or self.device
         waits = tuple(after)
         if record.structure is Structure.STATE or record.structure is Structure.EFFECT:
-            writes = isinstance(types[0], TokenType)
-            read = self._order.reads.get(variable) if variable is not None else None
-            if read and not writes and not waits and read[-1].node.device == device:  # type: ignore[union-attr]
-                return None
-            waits = tuple(dict.fromkeys((*waits, *self._order.before(record, variable, writes))))
+            before = self._order.before(record, variable, isinstance(types[0], TokenType))
+            waits = tuple(dict.fromkeys((*waits, *before)))
+        device = device or self.device
         return Node(record, operands, attrs, place, device, waits, variable, tuple(regions))
+
+    def _read_again(self, variable: str, type: Type, device: str | None) -> Value | None:
+        """What the last read on this device has read, if this is a read with no write between."""
+        reads = self._order.reads.get(variable)
+        if not reads or isinstance(type, TokenType):
+            return None
+        last = reads[-1].node
+        return reads[-1] if last is not None and last.device == device else None
 
     def _name(self, node: Node, types: tuple[Type, ...], name: str | Sequence[str] | None) -> None:
         claim = self.names.claim

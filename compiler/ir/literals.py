@@ -67,7 +67,8 @@ def number_text(number: Any) -> str:
     if kind == "c":
         return f"complex({number_text(number.real)}, {number_text(number.imag)})"
     if dtype_of(number.dtype) is not None and kind == "V":
-        return number_text(np.float32(number))
+        with np.errstate(all="ignore"):
+            return number_text(np.float32(number))
     return _float_text(float(number), str(number))
 
 
@@ -79,8 +80,10 @@ def array_from_literal(value: Any, dtype: DType, shape: tuple[int, ...]) -> np.n
         flat = np.array(_flat(value), object).reshape(-1)
         numbers: Any = flat.astype(np.float64) if dtype.is_float else flat
         if dtype.is_float and dtype.itemsize < 4:
-            numbers = numbers.astype(np.float32)
-        array = np.array(numbers).astype(dtype.numpy).reshape(shape)
+            with np.errstate(all="ignore"):
+                numbers = numbers.astype(np.float32)
+        with np.errstate(all="ignore"):
+            array = np.array(numbers).astype(dtype.numpy).reshape(shape)
     result = np.array(array, order="C")
     result.flags.writeable = False
     return result

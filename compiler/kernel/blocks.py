@@ -26,7 +26,7 @@ class Block:
         self.axis = axis
         self.extent = extent
         self.parent = parent
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.out: list[Statement] = []
 
     def axes(self) -> list[str]:

@@ -187,13 +187,11 @@ def _merge(kernel: Kernel, outer: Loop, inner: Loop, places: dict[str, int]) -> 
     def swap(statement: Statement) -> Statement:
         if not isinstance(statement, Loop) or statement.axis != outer.axis:
             return statement
-        return replace(
-            inner,
-            axis=outer.axis,
-            extent=outer.extent * inner.extent,
-            body=map_body(inner.body, change),
-            **({"names": outer.names} if isinstance(outer, Reduce) else {}),
-        )
+        body = map_body(inner.body, change)
+        made = replace(inner, axis=outer.axis, extent=outer.extent * inner.extent, body=body)
+        if isinstance(made, Reduce) and isinstance(outer, Reduce):
+            made = replace(made, names=outer.names)
+        return made
 
     return replace(kernel, params=params, body=map_body(kernel.body, swap))
 

@@ -19,8 +19,19 @@ from dataclasses import dataclass
 from ..dims import Dim, Size
 from ..types import DType
 from .kernel import (
-    Check, Checked, Constant, Index, IndexValue, Kernel, Let, Load, Parallel, Reduce, Statement,
-    Store, bodies,
+    Check,
+    Checked,
+    Constant,
+    Index,
+    IndexValue,
+    Kernel,
+    Let,
+    Load,
+    Parallel,
+    Reduce,
+    Statement,
+    Store,
+    bodies,
 )  # fmt: skip
 
 Body = tuple[Statement, ...]

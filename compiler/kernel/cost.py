@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..dims import Size
+from ..dims import Dim, Size
 from ..ops import ALL
 from ..ops.definition import OpDef
 from ..ops.scalar import Scalar, trace_body
@@ -27,6 +27,7 @@ from .kernel import (
     Store,
     Update,
     value_dtypes,
+    walk,
 )
 
 WORD = 60  # picoseconds of one word on one element, in vectors
@@ -69,6 +70,14 @@ def _count(op: OpDef, dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> in
 def kernel_work(kernel: Kernel) -> Size:
     """Estimated picoseconds of one run on one thread, over the kernel's dims."""
     dtypes = value_dtypes(kernel.body)
+    first: dict[str, Size] = {
+        s.axis: 0 for s in walk(kernel.body) if isinstance(s, Parallel | For | Reduce | Scan | Loop)
+    }
+
+    def often(times: Size, extent: Size) -> Size:
+        """Iterations in all; an extent that depends on outer axes is taken at their start."""
+        return times * (extent.substitute(first) if isinstance(extent, Dim) else extent)
+
     total: Size = 0
     stack: list[tuple[tuple[Statement, ...], Size]] = [(kernel.body, 1)]
     while stack:
@@ -82,11 +91,11 @@ def kernel_work(kernel: Kernel) -> Size:
             elif isinstance(s, Store | Update):
                 here += TOUCH * 4
             elif isinstance(s, Parallel | For | Reduce):
-                stack.append((s.body, times * s.extent))
+                stack.append((s.body, often(times, s.extent)))
             elif isinstance(s, Scan):
-                stack.append((s.body + s.then, times * s.extent * 4))
+                stack.append((s.body + s.then, often(times, s.extent) * 4))
             elif isinstance(s, Loop):
-                stack.append((s.body, times * (s.extent if s.extent is not None else 16)))
+                stack.append((s.body, often(times, 16 if s.extent is None else s.extent)))
         total = total + times * here
     return total
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, MutableMapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,8 @@ from .kernel import (
     Statement,
     Store,
     Update,
-    failures,
+    fallible,
     value_dtypes,
-    walk,
 )
 from .monoids import MONOIDS, fold, tree
 
@@ -87,9 +86,7 @@ class _Run:
         self.shuffle = shuffle
         self.dtypes = value_dtypes(kernel.body)
         self.failed: set[int] = set()
-        fallible = [s for s in walk(kernel.body) if _fallible(s)]
-        assert len(fallible) == len(failures(kernel))
-        self.number = {id(s): at for at, s in enumerate(fallible)}
+        self.number = {id(s): at for at, s in enumerate(fallible(kernel.body))}
 
     def block(self, body: tuple[Statement, ...], env: Env) -> Env:
         """Run statements; the names they define are added to `env`."""
@@ -236,12 +233,6 @@ class _Run:
             self.block(s.then, {**env, **dict(zip(s.names, state))})
 
 
-def _fallible(s: Statement) -> bool:
-    if isinstance(s, Load | Store | Update):
-        return any(isinstance(i, Checked) for i in s.index)
-    return isinstance(s, Check)
-
-
 def _cast(value: Any, dtype: DType) -> Any:
     return np.asarray(value).astype(dtype.numpy)[()]
 
@@ -251,7 +242,7 @@ def _apply(function: ScalarFunction, args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(lane[0] for lane in evaluate(function, lanes))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _word(word: str, dtypes: tuple[DType, ...], dtype: DType) -> ScalarFunction:
     def body(*args: Scalar) -> Scalar:
         if word == "convert":
@@ -265,7 +256,7 @@ def _word(word: str, dtypes: tuple[DType, ...], dtype: DType) -> ScalarFunction:
     return trace_body(body, dtypes)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _combining(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
     def body(*args: Scalar) -> tuple[Scalar, ...]:
         return MONOIDS[monoid].combine(args[: len(dtypes)], args[len(dtypes) :])

@@ -290,10 +290,17 @@ def value_dtypes(body: tuple[Statement, ...]) -> dict[str, DType]:
 
 def failures(kernel: Kernel) -> tuple[Location | None, ...]:
     """The place of each thing in the kernel that can fail, in the order of its number."""
-    return tuple(s.location for s in walk(kernel.body) if _can_fail(s))
+    return tuple(s.location for s in fallible(kernel.body))
 
 
-def _can_fail(statement: Statement) -> bool:
-    if isinstance(statement, Load | Store | Update):
-        return any(isinstance(index, Checked) for index in statement.index)
-    return isinstance(statement, Check)
+def fallible(body: tuple[Statement, ...]) -> tuple[Load | Store | Update | Check, ...]:
+    """The statements that can fail, in the order of the text."""
+    return tuple(
+        s
+        for s in walk(body)
+        if isinstance(s, Check)
+        or (
+            isinstance(s, Load | Store | Update)
+            and any(isinstance(index, Checked) for index in s.index)
+        )
+    )

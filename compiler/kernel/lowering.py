@@ -21,7 +21,6 @@ from ..types import TensorType
 from .aliasing import safe_pairs
 from .blocks import Block, Writer
 from .collapse import collapse
-from .cost import kernel_work
 from .kernel import (
     Check,
     Checked,
@@ -34,13 +33,13 @@ from .kernel import (
     Statement,
     Store,
     Update,
-    failures,
     walk,
 )
 from .lowering_values import Key, Values
 from .monoids import combining, monoid_of
 from .movement import Indices, broadcast_index, update_position
 from .region import Lowered, Region
+from .reuse import reuse
 from .symbols import kernel_dims
 
 Emit = Callable[[Indices, Block], None]
@@ -283,19 +282,12 @@ class _Lowering:
             )
             for name, result, base in zip(self.outputs, region.results, self.bases)
         ]
-        kernel = collapse(Kernel(kernel_name(region), tuple(params), (), body))
+        kernel = reuse(collapse(Kernel(kernel_name(region), tuple(params), (), body)))
         kernel = Kernel(kernel.name, kernel.params, kernel_dims(kernel), kernel.body)
         return Lowered(
             kernel, tuple(inputs), tuple(range(len(region.results))), tuple(self.bases),
-            safe_pairs(kernel), _outer_extent(kernel), kernel_work(kernel),
-            self._failing(kernel),
+            safe_pairs(kernel),
         )  # fmt: skip
-
-
-    def _failing(self, kernel: Kernel) -> tuple[int, ...]:
-        nodes = [at for at, node in enumerate(self.region.nodes) if node.op.facts.can_fail]
-        by_place = {id(self.region.nodes[at].location): at for at in reversed(nodes)}
-        return tuple(by_place[id(place)] for place in failures(kernel))
 
 
 def is_update(node: Node) -> bool:
@@ -320,11 +312,6 @@ def kernel_name(region: Region) -> str:
 
 def _parameter(name: str, value: Value, mode: str, strided: bool = False) -> Parameter:
     return Parameter(name, value.tensor.dtype, _shape(value), mode, strided)
-
-
-def _outer_extent(kernel: Kernel) -> Size:
-    nests = [s for s in kernel.body if isinstance(s, Parallel)]
-    return nests[0].extent if len(nests) == 1 else 1
 
 
 def _shape(value: Value) -> tuple[Size, ...]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-
 from ..dims import Size, floor_divide, modulo
 from ..ir.graph import Node
 from ..ops.definition import Structure

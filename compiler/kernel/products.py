@@ -18,11 +18,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..dims import Dim, Size, minimum, product
-from ..types import BOOL, F32, I32, I64, U32, DType
+from ..types import F32, I32, U32, DType
 from .contraction import Axis, Contraction, Operand, contraction_of, panel_columns
 from .kernel import (
-    Constant, IndexValue, Kernel, Let, Load, Parallel, Parameter, Reduce, Statement, Store, walk,
+    Kernel,
+    Let,
+    Load,
+    Parallel,
+    Parameter,
+    Reduce,
+    Statement,
+    walk,
 )  # fmt: skip
+from .packing import Packing, pack_kernel
 from .symbols import kernel_dims
 
 STRIP = 12  # rows of a tile of the packed product: a multiple of every microkernel's rows
@@ -69,8 +77,8 @@ def split_contraction(kernel: Kernel) -> Split | None:
     stages: list[Stage] = []
     temporaries: tuple[Parameter, ...] = ()
     if large != 0:
-        packed = _packed_parameter(kernel, found, large)
-        temporaries = (packed,)
+        packed = _packed_parameter(kernel, found)
+        temporaries = (replace(packed, shape=(large * packed.shape[0], *packed.shape[1:])),)
         at = _position(kernel, found.right.buffer)
         pack = _packing(kernel, found, packed)
         stages.append(Stage(
@@ -104,7 +112,7 @@ def tile_counts(found: Contraction, packed: bool) -> tuple[Size, Size]:
 
 def tile_panels(strips: Size) -> Size:
     """Panels of a column tile: few where there are few strips, so that there are enough tiles."""
-    return minimum(WIDE, 4 * strips)
+    return minimum(WIDE, 4 * strips + 1)
 
 
 def computed(dtype: DType) -> DType:
@@ -149,12 +157,12 @@ def _outer_of(found: Contraction, operand: Operand) -> tuple[Axis, ...]:
     return tuple(a for a in found.outer if a.name in used)
 
 
-def _packed_parameter(kernel: Kernel, found: Contraction, large: Size) -> Parameter:
+def _packed_parameter(kernel: Kernel, found: Contraction) -> Parameter:
     dtype = computed(found.dtype)
     columns = panel_columns(dtype)
     shape = (
         *(a.extent for a in _outer_of(found, found.right)),
-        large * _ceil(found.columns, columns),
+        _ceil(found.columns, columns),
         *(a.extent for a in found.sums),
         found.k.extent,
         columns,
@@ -163,43 +171,12 @@ def _packed_parameter(kernel: Kernel, found: Contraction, large: Size) -> Parame
 
 
 def _packing(kernel: Kernel, found: Contraction, packed: Parameter) -> Kernel:
-    """``packed[o, t, s, p, q] = right[o, s, p, t * columns + q]``, 0 beyond the columns."""
-    columns = packed.shape[-1]
-    assert isinstance(columns, int)
+    """The kernel that packs the right operand."""
     source = next(p for p in kernel.params if p.name == found.right.buffer)
-    tile, lane = _free("t", kernel), _free("q", kernel)
-    n = Dim.symbol(tile) * columns + Dim.symbol(lane)
-    env = {} if found.n is None else {found.n.name: n}
-    index = tuple(i.substitute(env) if isinstance(i, Dim) else i for i in found.right.index)
+    n = Axis("(n)", 1) if found.n is None else found.n
     outer = _outer_of(found, found.right)
-    inner = (*found.sums, found.k)
-    value: list[Statement] = [
-        IndexValue("at", n),
-        _number("width", found.columns),
-        Let("inside", "lt", ("at", "width"), BOOL),
-        Constant("zero", _zero(source.dtype), source.dtype),
-        Load("x", source.name, index, source.dtype, "inside", "zero"),
-    ]
-    name = "x"
-    if source.dtype is not packed.dtype:
-        value.append(Let("y", "convert", ("x",), packed.dtype))
-        name = "y"
-    place = (
-        *(Dim.symbol(a.name) for a in outer),
-        Dim.symbol(tile),
-        *(Dim.symbol(a.name) for a in inner),
-        Dim.symbol(lane),
-    )
-    value.append(Store(packed.name, place, name))
-    body: tuple[Statement, ...] = (Parallel(lane, columns, tuple(value)),)
-    for axis in reversed((*outer, Axis(tile, _ceil(found.columns, columns)), *inner)):
-        body = (Parallel(axis.name, axis.extent, body),)
-    made = Kernel("pack", (replace(source, mode="in"), packed), (), body)
-    return replace(made, dims=kernel_dims(made))
-
-
-def _number(name: str, size: Size) -> Statement:
-    return Constant(name, size, I64) if isinstance(size, int) else IndexValue(name, size)
+    packing = Packing(outer, n, found.sums, found.k, found.right, packed.name, packed.dtype)
+    return pack_kernel(packing, source, packed)
 
 
 def _over_panels(kernel: Kernel, found: Contraction, packed: Parameter) -> Kernel:
@@ -267,10 +244,6 @@ def _free(hint: str, kernel: Kernel) -> str:
     while hint in taken:
         hint += "_"
     return hint
-
-
-def _zero(dtype: DType) -> complex | float | int:
-    return 0j if dtype.is_complex else 0.0 if dtype.is_float else 0
 
 
 def _ceil(a: Size, b: Size) -> Size:

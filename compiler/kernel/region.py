@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..dims import Size
 from ..ir.graph import Node, Value
 from ..types import TensorType
 from .kernel import Kernel
@@ -38,10 +37,7 @@ class Lowered:
     outputs: the region's result behind each parameter that follows.
     bases: per output, the region's parameter whose content the output's memory must hold
     before the launch (an update in place), None for memory that is only written.
-    failing: the region's node behind each thing in the kernel that can fail.
     safe: pairs (input, output), counted as above, that may be one memory.
-    extent: iterations of the outermost axis, `work` the estimate in picoseconds: sizes over
-    the kernel's dims.
     """
 
     kernel: Kernel
@@ -49,9 +45,6 @@ class Lowered:
     outputs: tuple[int, ...]
     bases: tuple[int | None, ...]
     safe: frozenset[tuple[int, int]]
-    extent: Size
-    work: Size
-    failing: tuple[int, ...] = ()
 
 
 def region_of(node: Node, strided: frozenset[int] = frozenset()) -> Region:

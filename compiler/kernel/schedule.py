@@ -152,7 +152,8 @@ def _in_nest(loop: Parallel | Reduce, lanes: int) -> list[Choice]:
     inner = [s for s in loop.body if bodies(s)]
     small = isinstance(loop.extent, int) and loop.extent < max(2, lanes // 2)
     if isinstance(loop, Reduce):
-        return [] if inner or small or not _runs_along(loop) else [(loop.axis, lanes, 1)]
+        alone = inner or small or loop.tree or not _runs_along(loop)
+        return [] if alone else [(loop.axis, lanes, 1)]
     if not inner:
         return [] if small else [(loop.axis, lanes, 1)]
     below = _vector_axes(loop.body, lanes)

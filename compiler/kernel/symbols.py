@@ -6,7 +6,7 @@ Not here: what a rewrite is for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from ..dims import Dim, Size
@@ -96,7 +96,7 @@ def map_access(
     return statement
 
 
-def substitute_axes(body: Body, env: dict[str, Size]) -> Body:
+def substitute_axes(body: Body, env: Mapping[str, Size]) -> Body:
     """The body with axes replaced by sizes in every index (loops of them excluded)."""
 
     def size(s: Size) -> Size:

@@ -76,6 +76,7 @@ class Facts:
     involution: bool = False  # f(f(x)) is x
     monotone: bool = False
     can_fail: bool = False  # yields a check token: bounds, domain
+    transparent: bool = False  # the result is the operand; only transforms tell them apart
     differentiable: bool = True  # False: the gradient is zero or undefined everywhere
 
 

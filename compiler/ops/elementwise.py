@@ -15,8 +15,9 @@ from . import (
     elementwise_exponential,
     elementwise_gradient,
     elementwise_rounding,
-    elementwise_trigonometric,
+    elementwise_special,
     elementwise_stable,
+    elementwise_trigonometric,
 )
 from .definition import OpDef
 
@@ -32,4 +33,5 @@ ELEMENTWISE: tuple[OpDef, ...] = (
     *elementwise_trigonometric.OPS,
     *elementwise_gradient.OPS,
     *elementwise_stable.OPS,
+    *elementwise_special.OPS,
 )

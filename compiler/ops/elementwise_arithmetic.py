@@ -207,6 +207,7 @@ OPS: tuple[OpDef, ...] = (
            gradient=lambda emit, node, cts: [emit.neg(cts[0])], facts=Facts(involution=True)),
     record("positive", np.positive, lambda x: x, "The operand itself.",
            gradient=lambda emit, node, cts: [cts[0]],
+           canonical=lambda emit, operands, attrs: operands[0],
            facts=Facts(idempotent=True, involution=True, monotone=True)),
     record("abs", np.absolute, abs_body,
            "Magnitude. The least value of a signed type stays itself; slope 0 at 0.",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import BF16, BOOL, DTYPES, F16, DType, TensorType, Type, holds
+from ..types import BF16, BOOL, F16, DType, TensorType, Type, holds
 from .definition import Attrs, OpDef, SignatureError
 from .record import literal, record, where_zero
 from .scalar import Scalar, bitcast, convert, select

@@ -83,20 +83,18 @@ def _power_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     a, b = node.operands
     ct, y = cts[0], node.results[0]
     zero, one = literal(emit, a, 0), literal(emit, a, 1)
-    used = emit.not_equal(ct, zero)
     flat = emit.equal(b, zero)
     # b * a**(b-1), with the exponent 1 where b is 0: the product is 0 then, not 0 * inf.
     lowered = emit.power(a, emit.select(flat, one, emit.sub(b, one)))
     to_a = emit.mul(ct, conjugate(emit, emit.mul(b, lowered)))
-    to_a = where_zero(emit, emit.logical_and(used, emit.logical_not(flat)), to_a)
+    to_a = where_zero(emit, emit.logical_not(flat), to_a)
     if dtype_of_value(a).is_complex:
         at_zero = emit.equal(a, zero)
     else:
         at_zero = emit.less_equal(a, zero)
     # Below zero there is no derivative in the exponent; at zero it is 0.
     logarithm = emit.log(emit.select(at_zero, one, a))
-    to_b = emit.mul(ct, conjugate(emit, emit.mul(y, logarithm)))
-    return [to_a, where_zero(emit, used, to_b)]
+    return [to_a, emit.mul(ct, conjugate(emit, emit.mul(y, logarithm)))]
 
 
 def _share(emit: Any, node: Any, cts: Ct) -> Ct:

@@ -69,9 +69,7 @@ def _arctan2_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     """Zero at the origin, where the angle has no slope."""
     y, x = node.operands
     length = emit.hypot(x, y)
-    used = emit.logical_and(
-        emit.greater(length, literal(emit, x, 0)), emit.not_equal(cts[0], literal(emit, x, 0))
-    )
+    used = emit.greater(length, literal(emit, x, 0))
     turn = emit.div(cts[0], length)
     to_y = emit.mul(turn, emit.div(x, length))
     to_x = emit.neg(emit.mul(turn, emit.div(y, length)))
@@ -87,7 +85,7 @@ def _to_radians(x: Scalar) -> Scalar:
 
 
 def _scaled(factor: float) -> Any:
-    return through(lambda emit, x, y: literal(emit, x, factor), bounded=True)
+    return through(lambda emit, x, y: literal(emit, x, factor))
 
 
 _GROWS = Facts(monotone=True)
@@ -104,7 +102,7 @@ OPS: tuple[OpDef, ...] = (
     record("arccos", np.arccos, real_or_complex(t.arccos, c.complex_arccos), "Inverse cosine.",
            gradient=through(_arccos_slope)),
     record("arctan", np.arctan, real_or_complex(t.arctan, c.complex_arctan), "Inverse tangent.",
-           gradient=through(_arctan_slope, bounded=True), facts=_GROWS),
+           gradient=through(_arctan_slope), facts=_GROWS),
     record("arctan2", np.arctan2, t.arctan2,
            "The angle of the point (second operand, first operand), in all four quadrants.",
            gradient=_arctan2_gradient),
@@ -113,10 +111,10 @@ OPS: tuple[OpDef, ...] = (
     record("cosh", np.cosh, real_or_complex(h.cosh, c.complex_cosh), "Hyperbolic cosine.",
            gradient=through(lambda emit, x, y: emit.sinh(x))),
     record("tanh", np.tanh, real_or_complex(h.tanh, c.complex_tanh), "Hyperbolic tangent.",
-           gradient=through(_tanh_slope, bounded=True), facts=_GROWS),
+           gradient=through(_tanh_slope), facts=_GROWS),
     record("arcsinh", np.arcsinh, real_or_complex(h.arcsinh, c.complex_arcsinh),
            "Inverse hyperbolic sine.",
-           gradient=through(_arcsinh_slope, bounded=True), facts=_GROWS),
+           gradient=through(_arcsinh_slope), facts=_GROWS),
     record("arccosh", np.arccosh, real_or_complex(h.arccosh, c.complex_arccosh),
            "Inverse hyperbolic cosine.", gradient=through(_arccosh_slope), facts=_GROWS),
     record("arctanh", np.arctanh, real_or_complex(h.arctanh, c.complex_arctanh),

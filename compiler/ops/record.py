@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..types import BF16, F16, F32, C64, C128, DType
+from ..types import BF16, C64, C128, F16, F32, DType
 from .definition import Canonical, Facts, Gradient, OpDef, Signature
 from .scalar import Scalar, convert
 from .signature import Loop, elementwise, loops_of
@@ -130,20 +130,16 @@ def where_zero(emit: Any, condition: Any, value: Any) -> Any:
     return emit.select(condition, value, literal(emit, value, 0))
 
 
-def through(derivative: Callable[[Any, Any, Any], Any], bounded: bool = False) -> Gradient:
+def through(derivative: Callable[[Any, Any, Any], Any]) -> Gradient:
     """The rule of a unary op with f' = ``derivative(emit, x, y)``, y being the result.
 
-    A zero cotangent passes zero back, also where the slope is infinite or NaN: what a select
-    threw away must not come back as 0 * inf. `bounded` slopes need no such care.
+    Nothing is done about a zero cotangent where the slope is infinite: the transform knows which
+    zeros come from a branch not taken and keeps those.
     """
 
     def rule(emit: Any, node: Any, cts: Sequence[Any]) -> Sequence[Any]:
-        ct = cts[0]
         slope = derivative(emit, node.operands[0], node.results[0])
-        passed = emit.mul(ct, conjugate(emit, slope))
-        if bounded:
-            return [passed]
-        return [where_zero(emit, emit.not_equal(ct, literal(emit, ct, 0)), passed)]
+        return [emit.mul(cts[0], conjugate(emit, slope))]
 
     return rule
 

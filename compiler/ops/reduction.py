@@ -1,8 +1,8 @@
 """Folding axes and running totals.
 
 The op's name is the name of its monoid. Reduced axes are dropped; the dtype stays (the
-frontend casts first where NumPy widens). On a tie, min and max share their cotangent equally
-among the elements that attain it; NaN attains nothing.
+frontend casts first where NumPy widens). On a tie, min and max give their cotangent to the first
+element that attains it, as maximum and minimum do.
 
 Invariants: `axes` is a sorted tuple; argmin and argmax have one axis and yield i64.
 Not here: keepdims, where, initial, mean, var: compositions; the tree in which lanes are summed
@@ -110,13 +110,21 @@ def _sum_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
     return [expand(emit, cts[0], node.operands[0].type.shape, node.attrs["axes"])]
 
 
-def _extreme_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
-    (x,), axes = node.operands, node.attrs["axes"]
-    shape, dtype = x.type.shape, x.type.dtype
-    attained = emit.equal(x, expand(emit, node.results[0], shape, axes))
-    number = emit.sum(emit.cast(attained, dtype=dtype), axes=axes)
-    share = emit.div(cts[0], emit.maximum(number, emit.constant(1, dtype)))
-    return [emit.select(attained, expand(emit, share, shape, axes), emit.constant(0, dtype))]
+def _extreme_gradient(place: str) -> Gradient:
+    """The element that argmin or argmax (`place`) finds gets the whole cotangent."""
+
+    def rule(emit: Any, node: Any, cts: Rule) -> Rule:
+        (x,), axes = node.operands, node.attrs["axes"]
+        rows = axes_last(emit, x, axes)
+        shape = rows.type.shape
+        last = len(shape) - 1
+        found = getattr(emit, place)(rows, axes=(last,))
+        chosen = emit.equal(emit.iota(size=shape[last]), expand(emit, found, shape, (last,)))
+        spread = expand(emit, cts[0], shape, (last,))
+        zero = emit.constant(0, x.type.dtype)
+        return [axes_back(emit, emit.select(chosen, spread, zero), x.type.shape, axes)]
+
+    return rule
 
 
 def _prod_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
@@ -219,11 +227,11 @@ REDUCTION: tuple[OpDef, ...] = (
     ),
     _reduction(
         "min", _ORDERED, _wide(np.min), "The least element over `axes`; NaN where there is one.",
-        _EXACT, _extreme_gradient,
+        _EXACT, _extreme_gradient("argmin"),
     ),
     _reduction(
         "max", _ORDERED, _wide(np.max), "The greatest element over `axes`; NaN where there is one.",
-        _EXACT, _extreme_gradient,
+        _EXACT, _extreme_gradient("argmax"),
     ),
     _reduction(
         "any", _BOOLS, lambda x, axes: np.any(x, axis=axes),

@@ -105,7 +105,8 @@ def fused_multiply_add(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         product_exponent = exponents[0] + exponents[1]
         finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
         inexact = finite & (a != 0) & (b != 0)
-        tame = inexact & (np.abs(product_exponent) < 900) & (np.abs(exponents[2]) < 900)
+        moderate = [np.abs(e) < 900 for e in (*exponents, product_exponent)]
+        tame = inexact & np.logical_and.reduce(moderate)
         result = np.where(tame, _fma_by_parts(a, b, c), plain)
         for lane in np.flatnonzero(inexact & ~tame):
             result[lane] = _exact_fma(float(a[lane]), float(b[lane]), float(c[lane]))

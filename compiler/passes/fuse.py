@@ -19,7 +19,8 @@ from ..ir.names import Names
 from ..ops.definition import Structure
 from ..ops.structural import fused
 from ..types import TensorType
-from .fuse_groups import Group, Grouping, Limits
+from .fuse_group import Group, Limits
+from .fuse_groups import Grouping
 
 
 @dataclass(frozen=True, slots=True)

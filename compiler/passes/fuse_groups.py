@@ -17,18 +17,16 @@ Not here: rewriting the graph (fuse.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from ..dims import Dim, Size
+from ..dims import Dim
 from ..ir.graph import Graph, Node, Value
-from ..kernel.cost import words_of
 from ..kernel.lowering import is_update
-from ..kernel.movement import is_reindexing, is_view
+from ..kernel.movement import is_view
 from ..ops.definition import Structure
 from ..types import TensorType, TokenType
+from .fuse_group import Group, Limits, Shape, is_fill, is_plain_move, words_in
 from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
 
-Shape = tuple[Size, ...]
 CHEAP = 4  # words of an op that may be computed again
 FIRST_LOOP = 1 << 16  # loops of reductions are numbered from here, root loops from 0
 SMALL = 4096  # elements of a domain that needs no threads
@@ -45,52 +43,6 @@ FUSABLE = frozenset(
         Structure.SCATTER,
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How large a kernel may grow."""
-
-    nodes: int = 96
-    words: int = 1600
-    inputs: int = 40
-    reductions: int = 8
-
-
-class Group:
-    """Nodes that become one kernel, or one node that cannot (`open` False)."""
-
-    __slots__ = (
-        "contexts", "contraction", "demand", "device", "domain", "height", "members", "merged",
-        "needs", "open", "plain", "reductions", "small", "words",
-    )  # fmt: skip
-
-    def __init__(self, domain: Shape, height: int, device: str | None, open: bool) -> None:
-        self.domain = domain
-        self.height = height
-        self.device = device
-        self.open = open
-        self.members: list[Node] = []
-        self.merged: Group | None = None
-        self.demand: dict[Value, tuple[Site, ...]] = {}
-        self.needs: set[Value] = set()
-        self.contexts: dict[int, list[int]] = {
-            ROOT: [axis for axis, size in enumerate(domain) if size != 1]
-        }
-        self.contraction = False
-        self.reductions = 0
-        self.words = 0
-        self.plain = True  # a root that other roots may stand beside
-        self.small = False
-
-    def find(self) -> Group:
-        """The group this one has become."""
-        group = self
-        while group.merged is not None:
-            if group.merged.merged is not None:
-                group.merged = group.merged.merged
-            group = group.merged
-        return group
 
 
 class Grouping:
@@ -200,7 +152,7 @@ class Grouping:
             return len(node.operands) == 1
         if structure is Structure.ELEMENTWISE:
             shape = node.results[0].tensor.shape
-            return all(size == 1 for size in shape) and _words(node) <= CHEAP
+            return all(size == 1 for size in shape) and words_in(node) <= CHEAP
         return False
 
     # -- joining
@@ -223,12 +175,12 @@ class Grouping:
         structure = node.op.structure
         if escapes and not any(self._complete(group, s, shape) for s in sites):
             return False
-        if any(s.moves for s in sites) and not _is_plain_move(node):
+        if any(s.moves for s in sites) and not is_plain_move(node):
             return False
         if structure is Structure.MOVEMENT:
-            return len(sites) <= 6 and not (is_view(node) and not _is_plain_move(node))
+            return len(sites) <= 6 and not (is_view(node) and not is_plain_move(node))
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
-            words = _words(node)
+            words = words_in(node)
             if group.words + words * len(sites) > limits.words:
                 return False
             return words <= CHEAP if len(sites) > 4 else self._worth(group, sites, shape, words)
@@ -291,7 +243,7 @@ class Grouping:
             self._push(node, group, site)
         structure = node.op.structure
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
-            group.words += _words(node) * len(sites)
+            group.words += words_in(node) * len(sites)
 
     def _push(self, node: Node, group: Group, site: Site) -> None:
         """Record where the operands of a member are needed."""
@@ -360,7 +312,7 @@ class Grouping:
         elif structure is Structure.SCAN:
             group.plain = False
             self._need(group, node.operands[0], whole)
-        elif is_update(node) and not _is_fill(node.operands[0]):
+        elif is_update(node) and not is_fill(node.operands[0]):
             base, value = node.operands
             group.plain = False
             group.domain = value.tensor.shape
@@ -370,7 +322,7 @@ class Grouping:
         else:
             self._push(node, group, whole)
             if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
-                group.words += _words(node)
+                group.words += words_in(node)
         group.small = self._elements(group.domain) <= SMALL
 
     def _elements(self, shape: Shape) -> int:
@@ -389,7 +341,7 @@ class Grouping:
             and len(a.members) + len(b.members) <= limits.nodes
             and a.words + b.words <= limits.words
             and a.reductions + b.reductions <= limits.reductions
-            and not ((a.contraction or b.contraction))
+            and not (a.contraction or b.contraction)
         )
 
     def _merge(self, a: Group, b: Group) -> None:
@@ -404,30 +356,3 @@ class Grouping:
         a.needs |= b.needs
         a.words += b.words
         a.reductions += b.reductions
-
-
-def _words(node: Node) -> int:
-    return words_of(node.op, tuple([v.tensor.dtype for v in node.operands]), node.attrs)
-
-
-def _is_plain_move(node: Node) -> bool:
-    """True for movement of one array that is an affine index."""
-    if node.op.structure is not Structure.MOVEMENT or len(node.operands) != 1:
-        return False
-    if is_view(node):
-        return is_reindexing(node.operands[0].tensor.shape, node.results[0].tensor.shape)
-    return True
-
-
-def _is_fill(value: Value) -> bool:
-    """True for an array that is one number repeated: nothing to keep in memory."""
-    node = value.node
-    if node is None:
-        return False
-    if node.op.structure is Structure.CREATION:
-        return "value" not in node.attrs or node.attrs["value"].size == 1
-    return (
-        node.op.structure is Structure.MOVEMENT
-        and len(node.operands) == 1
-        and not node.operands[0].tensor.shape
-    )

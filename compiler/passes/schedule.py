@@ -31,7 +31,7 @@ STRIDED = "strided"  # a target whose elements do not lie side by side
 class Cell:
     """Memory that holds one value. kind: FIXED (never written), TARGET, OUTPUT, TEMPORARY.
 
-    form: what it looks like from outside (a tensor type); size: its bytes. rep: the cell whose
+    form: what it looks like from outside (a tensor type), None if mixed; size: its bytes. rep: the cell whose
     memory this one shares, itself at first. slot: the arena slot of a temporary representative.
     """
 
@@ -236,6 +236,8 @@ def _dies(memory: Cell, step: Step, cell: Cell) -> bool:
 def _merge(old: Cell, new: Cell) -> None:
     """`old` and all that shares its memory move into the memory of `new`."""
     old.rep = new
+    if old.form != new.form:
+        new.form = None  # no longer one type: only the arena may hold it
     new.first = min(new.first, old.first) if new.first >= 0 else old.first
     new.last = max(new.last, old.last)
 

@@ -20,6 +20,7 @@ import numpy as np
 from ..dims import Size
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
+from ..ir.inference import result_types
 from ..ir.rewriter import Rule, candidate, rewrite
 from ..ops.creation import constant
 from ..ops.definition import OpDef, SignatureError, Structure
@@ -71,10 +72,19 @@ def broadcast_last(builder: Builder, node: Node) -> Value | None:
     common, shape = _common_shape(sources), node.results[0].tensor.shape
     if common is None or common == shape:
         return None
-    small = builder.emit(node.op, sources, node.attrs, name=f"{node.results[0].name}_once")
-    made = builder.emit(broadcast_to, (small,), {"shape": shape}, name=node.results[0].name)
-    assert isinstance(made, Value)
+    name = node.results[0].name
+    made: Value = builder.emit(
+        broadcast_to,
+        (_settled(builder, node, sources, f"{name}_once"),),
+        {"shape": shape},
+        name=name,
+    )
     return made
+
+
+def seen_through(builder: Builder, node: Node) -> Value | None:
+    """f(x) is x for a transparent op: what it meant to transforms is done when passes run."""
+    return node.operands[0] if node.op.facts.transparent else None
 
 
 def identity_operand(builder: Builder, node: Node) -> Value | None:
@@ -113,12 +123,29 @@ def twice_is_once(builder: Builder, node: Node) -> Value | None:
 
 RULES: tuple[Rule, ...] = (
     canonical_form,
+    seen_through,
     narrow_operands,
     broadcast_last,
     identity_operand,
     twice_is_none,
     twice_is_once,
 )
+
+
+def _settled(builder: Builder, node: Node, operands: Sequence[Value], name: str) -> Value:
+    """The op of `node` on other operands, as these rules leave it."""
+    seen = candidate(node, *operands)
+    (type,) = result_types(node.op, operands, node.attrs)
+    seen.results = (Value(name, type, seen),)
+    while True:
+        answers = (rule(builder, seen) for rule in RULES)
+        made = next((answer for answer in answers if answer is not None), None)
+        if isinstance(made, Value):
+            return made
+        if made is None:
+            emitted: Value = builder.emit(seen.op, seen.operands, seen.attrs, name=name)
+            return emitted
+        seen = made
 
 
 def _made_by(value: Value, op: OpDef) -> bool:

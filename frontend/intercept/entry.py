@@ -1,3 +1,23 @@
+"""The door of interception: the function to run in place of the user's.
+
+Not here: how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any
-def intercepted(function: Any, trace: Any) -> Any:
-    return function
+
+from ..tracing.state import Trace
+from .callee import callee, set_hooks
+from .hooks import HOOKS
+
+set_hooks(HOOKS)
+
+
+def intercepted(function: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
+    """What to call instead of `function`, which is being traced in `trace` (the current one)."""
+    inner = getattr(function, "__wrapped__", None) if hasattr(function, "dispatcher") else None
+    trace.inlined.append(inner or function)
+    found: Callable[..., Any] = callee(inner or function)
+    return found

@@ -18,6 +18,7 @@ import numpy as np
 
 from tracemill.compiler.dims import Size, floor_divide
 from tracemill.compiler.ir.graph import Value
+from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.concrete import known
@@ -27,6 +28,7 @@ from ..tracing.state import Trace, fail
 from ..tracing.tensor import TracedArray, TracedScalar
 from ..tracing.views import Reshape, Slice, Step, Transpose
 from .operands import is_traced, value_of
+from .words import broadcast_shapes
 
 
 @dataclass(slots=True)
@@ -113,6 +115,13 @@ def _place(trace: Trace, found: Subscript, rows: list[_Row]) -> None:
         found.mask = masks[0]
     else:
         found.indices = tuple([row.index for row in kept if row.index is not None])
+        try:
+            broadcast_shapes(trace, [index.tensor.shape for index in found.indices])
+        except ValueError:
+            shapes = " and ".join(shape_text(index.tensor.shape) for index in found.indices)
+            raise fail(
+                "TM230", f"shape mismatch: indexing arrays could not be broadcast together: {shapes}"
+            ) from None
 
 
 def _items(key: Any) -> list[Any]:
@@ -301,8 +310,9 @@ def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, i
     stop = bound(item.stop, high if step > 0 else low)
     start, stop = sizes.normal(start), sizes.normal(stop)
     distance = stop - start if step > 0 else start - stop
-    if not sizes.at_least(distance, 1, reason):
-        sizes.at_least(0, distance, reason)
+    if not sizes.at_least(distance, 0, reason) or distance == 0:
+        return 0, 0, 1
+    if distance != extent and sizes.hint(distance) == 0 and sizes.at_least(0, distance, reason):
         return 0, 0, 1
     distance = sizes.normal(distance)
     stride = abs(step)

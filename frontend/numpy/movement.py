@@ -209,9 +209,6 @@ def flip(m: Any, axis: Any = None) -> Any:
     shape = array.tensor_type.shape
     axes = tuple(range(len(shape))) if axis is None else listed_axes(axis, len(shape))
     turned = [i in axes and n != 1 for i, n in enumerate(shape)]
-    for i, turn in enumerate(turned):
-        if turn and not array.trace.sizes.at_least(shape[i], 1, "an axis is reversed"):
-            turned[i] = False
     start = tuple([n - 1 if turn else 0 for turn, n in zip(turned, shape)])
     return array.view_by(Slice(start, shape, tuple([-1 if turn else 1 for turn in turned])))
 

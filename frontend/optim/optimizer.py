@@ -66,7 +66,11 @@ class Optimizer:
             parts = item if isinstance(item, list) else [item]
             if isinstance(item, dict):
                 parts = list(item.values())
-            found += [p for p in parts if isinstance(p, Variable) and all(p is not v for v in self.variables)]
+            found += [
+                p
+                for p in parts
+                if isinstance(p, Variable) and all(p is not v for v in self.variables)
+            ]
         return found
 
     def _apply_all(self, gradients: list[Any]) -> None:

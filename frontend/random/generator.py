@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import jit
-from ..compiler.types import F32, U64, DType
+from ..compiler.types import F32, F64, U64, DType
 from ..numpy.creation import arange
 from ..numpy.operands import value_of
 from ..runtime.store import VariableStore
@@ -60,8 +60,8 @@ class Generator:
     def integers(self, low: int, high: int, shape: Any = (), dtype: Any = np.int64) -> Any:
         """Integers from `low` up to and without `high`, each equally likely to 2**-32."""
         kind = require_dtype(dtype)
-        limits = np.iinfo(kind.numpy) if kind.is_integer else None
-        if limits is None or not int(limits.min) <= low < high <= int(limits.max) + 1:
+        least = -(2 ** (kind.bits - 1)) if kind.kind == "i" else 0
+        if not kind.is_integer or not least <= low < high <= least + 2**kind.bits:
             raise fail("TM203", f"no integers of {kind.name} from {low} up to {high}")
         return self._run("_integers", _shape(shape), np.dtype(dtype), int(low), int(high))
 
@@ -101,13 +101,13 @@ class Generator:
         if kind.bits <= F32.bits:
             bits = self._bits(shape, dtype)
             first, second = bits >> np.uint64(32), bits & np.uint64(0xFFFFFFFF)
-            working, scale = np.dtype(np.float32), 2.0**-32
+            working, scale = F32, 2.0**-32
         else:
             pair = self._bits(shape, dtype, each=2) >> np.uint64(11)
             first, second = pair[..., 0], pair[..., 1]
-            working, scale = np.dtype(np.float64), 2.0**-53
-        radius = np.sqrt(-2.0 * np.log((first + np.uint64(1)).astype(working) * scale))
-        turn = np.cos(second.astype(working) * (scale * 2 * math.pi))
+            working, scale = F64, 2.0**-53
+        radius = np.sqrt(-2.0 * np.log((first + np.uint64(1)).astype(working.numpy) * scale))
+        turn = np.cos(second.astype(working.numpy) * (scale * 2 * math.pi))
         return (mean + deviation * (radius * turn)).astype(dtype)
 
     def _integers(self, shape: tuple[Any, ...], dtype: Any, low: int, high: int) -> Any:

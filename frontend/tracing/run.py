@@ -18,6 +18,7 @@ from tracemill.compiler.types import TensorType, dtype_of
 
 from ..intercept.entry import intercepted
 from ..numpy.dispatch import DISPATCH
+from ..numpy.selection import Selection
 from .capture import capture, refuse_shared_memory
 from .integer import TracedSize
 from .leaves import ArrayLeaf, Leaf, MadeLeaf, NumpyScalarLeaf, ScalarLeaf
@@ -143,6 +144,8 @@ def _output(
         return TensorOutput(place(item.value), item.kind.__name__)
     if kind is TracedSize:
         return SizeOutput(item.now())
+    if kind is Selection:
+        raise item.size_error()
     if hasattr(item, "trace") and kind in (TracedArray, TracedScalar, TracedNumber):
         item.trace.check_alive(item.made)
         raise fail("TM103", f"{item!r} belongs to another trace and is returned")

@@ -33,8 +33,9 @@ _LIBRARY_FOLDERS = tuple(
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
     if (path := sysconfig.get_paths().get(name))
 )
-_PLACES: dict[tuple[CodeType, int], Location] = {}
-_OURS: dict[CodeType, bool] = {}
+# Code objects of different files may be equal, so they are told apart by identity and kept alive.
+_PLACES: dict[tuple[int, int], Location] = {}
+_OURS: dict[int, tuple[bool, CodeType]] = {}
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
@@ -42,28 +43,30 @@ def user_frame(depth: int = 1) -> FrameType | None:
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        ours = _OURS.get(code)
-        if ours is None:
+        known = _OURS.get(id(code))
+        if known is None:
             name = code.co_filename
-            ours = _OURS[code] = name.startswith(OWN_FOLDERS) or name.startswith("<frozen")
-        if not ours:
+            ours = name.startswith(OWN_FOLDERS) or name.startswith("<frozen")
+            known = _OURS[id(code)] = ours, code
+        if not known[0]:
             return frame
         frame = frame.f_back
     return None
 
 
-def user_location(depth: int = 1) -> Location | None:
+def user_location() -> Location | None:
     """The place of the nearest user frame."""
-    frame = user_frame(depth + 1)
+    frame = user_frame(2)
     if frame is None:
         return None
-    key = (frame.f_code, frame.f_lasti)
+    key = (id(frame.f_code), frame.f_lasti)
     place = _PLACES.get(key)
     if place is None:
         if len(_PLACES) > 100_000:
             _PLACES.clear()
             _OURS.clear()
         code = frame.f_code
+        _OURS.setdefault(id(code), (False, code))
         place = _PLACES[key] = Location(code.co_filename, frame.f_lineno, code.co_name)
     return place
 

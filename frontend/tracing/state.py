@@ -100,6 +100,9 @@ class Trace:
     paths: Any = None
     variables: dict[str, Any] = field(default_factory=dict)
     known: dict[Value, Any] = field(default_factory=dict)
+    named: set[Value] = field(default_factory=set)
+    functions: dict[Any, Any] = field(default_factory=dict)
+    inlined: list[Any] = field(default_factory=list)
     _casts: dict[tuple[Value, DType], Value] = field(default_factory=dict)
     _dim_values: dict[Size, Value] = field(default_factory=dict)
     _literals: dict[Any, Value] = field(default_factory=dict)

@@ -97,6 +97,20 @@ class Checkpoint:
             raise self._loss(tensor, "it has a bool that is neither 0 nor 1")
         return raw.view(tensor.type.dtype.numpy).reshape(_extents(tensor.type))
 
+    def values(self, expected: Mapping[str, TensorType]) -> dict[str, Array]:
+        """The value of every name in `expected`, if the checkpoint has exactly those.
+
+        MismatchError lists every difference; nothing has been read then.
+        """
+        report = compare(self.types, expected)
+        if report:
+            raise error(
+                "TM512",
+                f"the checkpoint in {self.path} does not fit; nothing was restored",
+                detail=str(report),
+            )
+        return {name: self.read(name) for name in expected}
+
     def close(self) -> None:
         """Close the data files."""
         self._stack.close()
@@ -210,14 +224,7 @@ def restore(
     MismatchError lists every difference; nothing has been read then.
     """
     with Checkpoint(path, files=files) as checkpoint:
-        report = compare(checkpoint.types, expected)
-        if report:
-            raise error(
-                "TM512",
-                f"the checkpoint in {path} does not fit; nothing was restored",
-                detail=str(report),
-            )
-        return {name: checkpoint.read(name) for name in expected}
+        return checkpoint.values(expected)
 
 
 def _fits(expected: TensorType, found: TensorType) -> bool:

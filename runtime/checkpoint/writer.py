@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -56,7 +55,6 @@ def save(
     disk = files or DiskFiles()
     values = {name: _stored(name, value) for name, value in tensors.items()}
     encode(Manifest(0, (), (), metadata or {}))  # judges the metadata before anything is written
-    path = os.path.abspath(path) if files is None else path
     try:
         _make_directory(disk, path)
         with disk.lock(os.path.join(path, LOCK)):
@@ -103,7 +101,7 @@ class _Save:
         limit: int,
         sequence: int,
     ) -> None:
-        nonce = uuid.uuid4().hex[:16]
+        nonce = self._files.unused_name()
         files: list[DataFile] = []
         tensors: list[Tensor] = []
         for group in _groups(values, limit):
@@ -217,7 +215,7 @@ def _make_directory(files: Files, path: str) -> None:
     try:
         info = files.stat(path)
     except FileNotFoundError:
-        parent = os.path.dirname(path.rstrip("/")) or "/"
+        parent = os.path.dirname(path.rstrip("/")) or "."
         try:
             files.stat(parent)
         except FileNotFoundError:

@@ -146,6 +146,13 @@ def test_prints_are_ordered_and_checks_are_not(b: Builder) -> None:
     assert b.finish([x], [second]).results == (x, second), "or those that are named"
 
 
+def test_a_value_may_be_returned_twice_and_a_token_is_kept_once(b: Builder) -> None:
+    x = b.param("x", TensorType(BOOL, ()))
+    check = b.check(x, code="TM244")
+    assert b.finish([x, x]).results == (x, x, check)
+    assert b.finish([x, check], [check]).results == (x, check)
+
+
 def test_variables_are_declared_once(b: Builder) -> None:
     b.variable("w", TensorType(F32, ()))
     b.variable("w", TensorType(F32, ()))

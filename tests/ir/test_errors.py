@@ -18,8 +18,8 @@ from tracemill.compiler.errors import (
     DTypeError,
     LimitError,
     ShapeError,
-    TracemillError,
     TraceError,
+    TracemillError,
     error,
 )
 from tracemill.compiler.ir.graph import Location

@@ -18,7 +18,7 @@ from tracemill.compiler.ir.graph import Location
 from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.ir.printer import print_graph
 from tracemill.compiler.ir.verifier import verify
-from tracemill.compiler.types import DTYPES, F32, TensorType
+from tracemill.compiler.types import DTYPES, F32, DType, TensorType
 
 
 def test_random_graphs_read_back(seed: int) -> None:
@@ -57,7 +57,7 @@ def test_a_graph_with_state_devices_and_a_region_reads_back() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_numbers_read_back_bit_for_bit(dtype, rng: np.random.Generator) -> None:  # type: ignore[no-untyped-def]
+def test_numbers_read_back_bit_for_bit(dtype: DType, rng: np.random.Generator) -> None:
     raw = rng.integers(0, 256, 40 * dtype.itemsize, np.uint8).tobytes()
     numbers = np.frombuffer(raw, dtype.numpy) if dtype.kind != "b" else rng.integers(0, 2, 40) > 0
     for array in (numbers, numbers.reshape(4, 10), numbers[:1].reshape(()), numbers[:0]):

@@ -339,3 +339,34 @@ def test_scalars_are_returned_as_numpy_returns_them(runtime: Any, code: Any, dty
     result = f(source)
     assert type(result) is dtype
     assert result == source[0]
+
+
+def test_a_failing_part_of_the_result_raises_and_leaks_nothing(runtime: Any, code: Any) -> None:
+    def fails(*parts: Any) -> None:
+        raise LookupError(len(parts))
+
+    spec = addition(code)
+    f = function(
+        runtime,
+        "xy",
+        spec._replace(
+            result=Structure(Build.LIST, (0, Structure(Build.CALL, (0, 0, Held(1)), fails)))
+        ),
+    )
+    before = sys.getrefcount(X.dtype)
+    for _ in range(50):
+        with pytest.raises(LookupError, match="3"):
+            f(X, Y)
+    gc.collect()
+    assert sys.getrefcount(X.dtype) < before + 5
+
+
+def test_a_specialisation_is_installed_once(runtime: Any, code: Any) -> None:
+    f = function(runtime, "xy", addition(code))
+    with pytest.raises(ValueError, match="encode another"):
+        runtime.install(f, f._installed[0])
+
+
+def test_too_many_parameters_are_refused(runtime: Any) -> None:
+    with pytest.raises(ValueError, match="at most 255 parameters"):
+        runtime.new_function([Parameter(f"p{i}") for i in range(256)], slow, raiser)

@@ -87,6 +87,8 @@ def test_damaged_stored_blobs_are_refused(damage: bytes | slice) -> None:
     stored = link(object_code(_TABLES)).to_bytes()
     with pytest.raises(LinkError):
         CodeBlob.from_bytes(stored[damage] if isinstance(damage, slice) else damage)
+    with pytest.raises(LinkError, match="damaged head"):
+        CodeBlob.from_bytes(stored.replace(b'"symbols"', b'"symbol?"'))
 
 
 def test_code_is_never_writable_and_is_unmapped_when_dropped() -> None:

@@ -136,7 +136,6 @@ def checked(code: Any) -> NativeSpecialisation:
             launch(code, "refuse_negative", x.dims, x.data),
             launch(code, "add", x.dims, x.data, target.data, target.data),
         ),
-        checked=1,
         outputs=(vector_result(frame, x),),
     )
 
@@ -281,7 +280,6 @@ def update(code: Any, variable: Variable, swap: bool) -> NativeSpecialisation:
         (SizeSpec(Size.EQUAL, x.dims, dims),),
         cells=(use,),
         rows=(add, check, swapped) if swap else (check, add),
-        checked=2 if swap else 1,
         outputs=(vector_result(frame, x),),
         keep=(variable,),
     )

@@ -148,8 +148,12 @@ FITS = [
             mp.mpf(1) / 5, z, "1e-10"),
         0, (3 - 2 * mp.sqrt(2)) ** 2 * mp.mpf("1.0001"), {"f64": 7},
         lambda z: z**2 + mp.mpf("1e-9"), "((atanh(s)/s - 1)/s**2 - 1/3) / s**2 in s**2"),
+    Fit("LOG_SINGLE", lambda z: _series_safe(
+            lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mp.mpf(2) / 3, z),
+        0, (3 - 2 * mp.sqrt(2)) ** 2 * mp.mpf("1.0001"), {"f64": 3}, lambda z: z + mp.mpf("1e-9"),
+        "(2 atanh(s)/s - 2) / s**2 in s**2, good enough for powers in f32"),
     Fit("EXP2_SINGLE", lambda r: _series_safe(lambda r: (2**r - 1) / r, mp.log(2), r),
-        "-0.5005", "0.5005", {"f64": 6}, lambda r: abs(r) / 2**r + mp.mpf("1e-30"),
+        "-0.5005", "0.5005", {"f64": 5}, lambda r: abs(r) / 2**r + mp.mpf("1e-30"),
         "(2**r - 1) / r, good enough for f32"),
     Fit("SIN_SMALL", _odd_tail(mp.sin, mp.mpf(-1) / 6), 0, QUARTER_PI**2, {"f32": 2, "f64": 5},
         lambda z: z + mp.mpf("1e-9"), "(sin(r) - r) / r**3 in r**2, |r| <= pi/4"),
@@ -180,6 +184,9 @@ FITS = [
         0, "1.0001", {"f32": 6, "f64": 12}, ONE, "erf(x) / x - 1 in x**2, |x| <= 1"),
     Fit("ERFC", _erfcx_tail, "-1", "1", {"f32": 11, "f64": 24}, ONE,
         "erfc(x) e**(x*x) (x + 3) in t = (x - 3) / (x + 3), x >= 0"),
+    Fit("ERFC_MIDDLE", _erfcx_tail, "-0.5005", "0.3700", {"f32": 5, "f64": 13},
+        lambda t: mp.exp(-((ERFC_K * (1 + t) / (1 - t)) ** 2)) * (1 - t) / (2 * ERFC_K),
+        "the same for 1 <= x <= 6.5, measured by what it adds to erf(x)"),
 ]  # fmt: skip
 
 

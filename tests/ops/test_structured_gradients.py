@@ -154,8 +154,8 @@ def test_running_products_with_zeros(column: list[float], expected: list[float])
     np.testing.assert_allclose(slope_at("cumprod", np.array([column]).T)[:, 0], expected)
 
 
-def test_a_tie_is_shared_equally() -> None:
+def test_the_first_at_a_tie_takes_all() -> None:
     np.testing.assert_array_equal(
-        slope_at("max", np.array([[1.0], [3.0], [3.0]]))[:, 0], [0, 0.5, 0.5]
+        slope_at("max", np.array([[1.0], [3.0], [3.0]]))[:, 0], [0, 1, 0]
     )
-    np.testing.assert_array_equal(slope_at("min", np.array([[1.0, 1.0, 1.0]]))[0], [1 / 3] * 3)
+    np.testing.assert_array_equal(slope_at("min", np.array([[1.0, 1.0, 1.0]]))[0], [1, 0, 0])

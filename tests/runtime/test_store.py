@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pytest
 
+from tracemill.backends.llvm.native.language import layout_of
+from tracemill.backends.llvm.native.layout import Cell as NativeCell
 from tracemill.compiler.dims import Dim
 from tracemill.compiler.errors import ArgError, DTypeError, ShapeError, UnknownName
 from tracemill.compiler.types import DTYPES, F32, F64, I64, TensorType
@@ -213,9 +215,6 @@ def test_locks_are_handed_over_while_in_use():
 
 
 def test_native_code_states_the_same_cell():
-    from tracemill.backends.llvm.native.language import layout_of  # noqa: PLC0415
-    from tracemill.backends.llvm.native.layout import Cell as NativeCell  # noqa: PLC0415
-
     theirs = layout_of(NativeCell)
     ours = {name: getattr(CellLayout, name).offset for name, _ in CellLayout._fields_}
     assert {name: field.offset for name, field in theirs.fields.items()} == ours

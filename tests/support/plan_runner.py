@@ -124,6 +124,8 @@ class PlanRun:
             assert self.committed, f"{spec.name} is written before the commit point"
 
     def _launch(self, row: Launch) -> None:
+        if self.sizes[row.extent] == 0:
+            return  # nothing to do, or a way not taken
         self.launches += 1
         kernel = self.plan.kernels[row.kernel]
         dims = dict(zip(kernel.dims, [self.sizes[s] for s in row.sizes], strict=True))

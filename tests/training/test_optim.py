@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill import gradients
 from tracemill.compiler.errors import ArgError, DTypeError
-from tracemill.gradients import gradients
 from tracemill.runtime.checkpoint import restore, save
+from tracemill.runtime.store import VariableStore
 
 STEPS = 6
 
@@ -129,7 +130,7 @@ def test_none_leaves_a_variable_alone():
 
 
 def test_slots_are_variables_with_names_of_their_own():
-    w = tm.Variable(np.ones(2, np.float32), name="layer/w")
+    w = tm.Variable(np.ones(2, np.float32), name="layer/w", store=VariableStore())
     first, second = tm.optim.Adam([w]), tm.optim.Adam([w])
     names = {v.name for v in first.slots}
     assert names == {"adam/lr", "adam/step", "adam/layer/w/first", "adam/layer/w/second"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill import grad, gradients, stop_gradient, value_and_grad
 from tracemill.compiler.errors import ArgError, GradientError
-from tracemill.gradients import grad, gradients, stop_gradient, value_and_grad
 
 X = np.array([0.5, -1.0, 2.0])
 

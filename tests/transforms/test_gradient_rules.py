@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -57,6 +58,10 @@ def graphs(build, args, seed):
     return first, second, third
 
 
+def first_result(graph, args):
+    return evaluate(graph, args)[0]
+
+
 def differences(function, args, which):
     """Central differences of a real function by the elements of `args[which]`."""
     base = args[which]
@@ -82,7 +87,7 @@ def check(build, args, seed=7, twice=True):
         made = list(evaluate(analytic, args))[order - 1 :]
         smooth = [i for i, a in enumerate(args) if a.dtype.kind in "fc"]
         for which in smooth:
-            wanted = differences(lambda moved: evaluate(function, moved)[0], args, which)
+            wanted = differences(partial(first_result, function), args, which)
             if not made or made[0].shape != wanted.shape or made[0].dtype != wanted.dtype:
                 np.testing.assert_allclose(wanted, 0, atol=1e-5)
                 continue

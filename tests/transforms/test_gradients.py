@@ -230,14 +230,22 @@ def test_power_at_zero():
     np.testing.assert_array_equal(by_y, [0, 0])
 
 
-def test_ties_have_one_convention_whose_weights_sum_to_one():
+def test_ties_have_one_convention_the_first_takes_all():
     zero = lambda b: b.constant(0.0, F64)
-    (relu,) = gradient_at(lambda b, x: b.maximum(x, zero(b)), [0.0, 1.0, -1.0])
-    by_a, by_b = gradient_at(lambda b, x, y: b.maximum(x, y), [1.0], [1.0])
-    (by_all,) = gradient_at(lambda b, x: b.max(x, axes=(0,)), [1.0, 1.0, 0.0])
-    assert by_a + by_b == 1
-    assert by_all.sum() == 1
-    assert relu.tolist()[1:] == [1, 0]
+    (ramp,) = gradient_at(lambda b, x: b.maximum(x, zero(b)), [0.0, 1.0, -1.0])
+    assert ramp.tolist() == [1, 1, 0]
+    for name in ("maximum", "minimum", "fmax", "fmin"):
+        by_a, by_b = gradient_at(lambda b, x, y, n=name: b.emit(n, (x, y)), [1.0], [1.0])
+        assert (by_a, by_b) == (1, 0)
+    for name in ("max", "min"):
+        at = [[1.0, 1.0], [2.0, 1.0], [2.0, 2.0]]
+        (rows,) = gradient_at(lambda b, x, n=name: b.emit(n, (x,), {"axes": (1,)}), at)
+        (columns,) = gradient_at(lambda b, x, n=name: b.emit(n, (x,), {"axes": (0,)}), at)
+        (whole,) = gradient_at(lambda b, x, n=name: b.emit(n, (x,), {"axes": (0, 1)}), at)
+        of = getattr(np, f"arg{name}")
+        np.testing.assert_array_equal(rows, np.eye(2)[of(at, axis=1)])
+        np.testing.assert_array_equal(columns, np.eye(3)[of(at, axis=0)].T)
+        np.testing.assert_array_equal(whole, np.eye(6)[of(at)].reshape(3, 2))
 
 
 # -- the graph it makes

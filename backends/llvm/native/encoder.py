@@ -166,7 +166,7 @@ class NativeSpecialisation(NamedTuple):
     """Everything the native entry needs of one compiled version.
 
     `sizes` run before anything is allocated and include the guards; `addresses` run when outputs
-    and arena exist. `checked` counts the rows before the commit point. `keep` are objects kernels
+    and arena exist. `keep` are objects kernels
     need (loaded code).
     """
 
@@ -179,7 +179,6 @@ class NativeSpecialisation(NamedTuple):
     cells: tuple[CellSpec, ...] = ()
     outputs: tuple[OutputSpec, ...] = ()
     rows: tuple[RowSpec, ...] = ()
-    checked: int | None = None
     result: int | Structure | Held = 0
     arena_bytes: int = NONE
     arena: int = NONE
@@ -194,6 +193,7 @@ class Encoded:
     address: int
     record: Record
     kept: list[object] = field(default_factory=list)
+    installed: bool = False
 
     @property
     def calls(self) -> int:
@@ -338,7 +338,6 @@ def encode(spec: NativeSpecialisation) -> Encoded:
         "building": building,
         "constants": constants.address,
         "n_constants": len(spec.frame.constants),
-        "n_checked": len(spec.rows) if spec.checked is None else spec.checked,
         "arena_bytes": to.number(spec.arena_bytes),
         "arena": to.number(spec.arena),
         "work": to.slot(spec.work),

@@ -59,6 +59,8 @@ def enter(callee: Function, args: Ptr[PyObject], flags: i64, names: PyObject) ->
             if accepted:
                 return result[0]
             spec = following
+    if is_null(callee.slow):  # the collector has cleared this function
+        return null(PyObject)
     return callee.process.PyObject_Vectorcall(callee.slow, args, flags, names)
 
 
@@ -78,7 +80,7 @@ def _bind(
     callee: Function, args: Ptr[PyObject], given: i64, names: PyObject, room: Ptr[PyObject]
 ) -> Ptr[PyObject]:
     """Arguments in the order of the parameters; null where the slow path must say what is wrong."""
-    if given > callee.positional:
+    if given > callee.positional or is_null(callee.names):
         return null(Ptr[PyObject])
     defaults = ref(cast(PyTupleObject, callee.defaults).first_item)
     for index in range(callee.count):

@@ -78,7 +78,6 @@ def specialisation_of(
         cells=tuple(buffers.cells),
         outputs=tuple(buffers.outputs),
         rows=tuple(to.rows),
-        checked=to.checked,
         result=to.structure(0 if result is None and plan.results else result),
         arena_bytes=NONE if arena == NONE else buffers.size_slots[plan.arena_bytes],
         arena=arena,
@@ -103,7 +102,6 @@ class _Rows:
         self.kernels = kernels
         self.callbacks = callbacks
         self.rows: list[RowSpec] = []
-        self.checked: int | None = None
         self.work = NONE
 
     def row(self, row: Any) -> None:
@@ -113,9 +111,7 @@ class _Rows:
             self.copy(row)
         elif isinstance(row, HostCall):
             self.host(row)
-        elif isinstance(row, CommitPoint):
-            self.checked = len(self.rows)
-        else:
+        elif not isinstance(row, CommitPoint):  # the walker stops at a failure: order is enough
             raise PlanNotNative(f"no native row for {type(row).__name__}")
 
     def launch(self, row: Launch) -> None:

@@ -228,7 +228,6 @@ class Specialisation(Struct):
     n_outputs: i64
     rows: Row
     n_rows: i64
-    n_checked: i64  # rows before the commit point
     build: BuildRow
     n_build: i64
     arena_bytes: i64  # slot of the size

@@ -57,8 +57,11 @@ class CodeBlob(NamedTuple):
         head_size, code_size = struct.unpack_from("<QQ", stored, len(_MAGIC))
         if len(stored) != start + head_size + code_size:
             raise LinkError("a stored code blob has the wrong length")
-        head = json.loads(stored[start : start + head_size])
-        return CodeBlob(stored[start + head_size :], head["symbols"], head["alignment"])
+        try:
+            head = json.loads(stored[start : start + head_size])
+            return CodeBlob(stored[start + head_size :], head["symbols"], head["alignment"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise LinkError("a stored code blob has a damaged head") from error
 
 
 class _Section(NamedTuple):

@@ -131,7 +131,10 @@ class NativeRuntime:
         return made
 
     def install(self, function: Any, encoded: Encoded) -> None:
-        """Put a specialisation first in the function's table, which keeps it."""
+        """Put a specialisation first in the table, which keeps it. An `Encoded` serves once."""
+        if encoded.installed:
+            raise ValueError("this specialisation is or was installed; encode another")
+        encoded.installed = True
         function._installed.append(encoded)
         self._install(function, encoded.address)
         freed = weakref.finalize(encoded, _free, self._release, self._process, encoded.record)

@@ -23,6 +23,7 @@ class SizeTerms:
         self.frame = frame
         self.rows: list[SizeSpec] = []
         self._made: dict[tuple[Size, int, int], int] = {}
+        self._tests: set[SizeSpec] = set()
 
     def apply(self, op: Size, a: int, b: int = NONE) -> int:
         """The slot of an operation's result."""
@@ -33,8 +34,15 @@ class SizeTerms:
         return self._made[key]
 
     def test(self, op: Size, a: int, b: int) -> None:
-        """A guard."""
-        self.rows.append(SizeSpec(op, a, b))
+        """A guard; one that is there already, or compares a slot with itself, is left out."""
+        if op is Size.EQUAL:
+            a, b = min(a, b), max(a, b)
+            if a == b:
+                return
+        row = SizeSpec(op, a, b)
+        if row not in self._tests:
+            self._tests.add(row)
+            self.rows.append(row)
 
     def of(self, size: DimSize, symbols: Mapping[str, int]) -> int:
         """The slot of a symbolic size, from the slots of its symbols."""

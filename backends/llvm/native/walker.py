@@ -1,7 +1,7 @@
 """The walker: executes a specialisation's rows.
 
-Invariants: it stops at the first failure or cancellation; rows from the commit point on run only
-if none happened. It holds the GIL or not, as `ctl.thread_state` says, and takes it only for host
+Invariants: it stops at the first failure or cancellation, so rows that others can see the effect
+of come after all rows that can fail. It holds the GIL or not, as `ctl.thread_state` says, and takes it only for host
 calls.
 Not here: making arenas and outputs (`entry`, `results`), running one kernel on many threads
 (`pool`).
@@ -37,15 +37,9 @@ _CHUNKS_PER_THREAD = 4
 
 
 def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
-    """Run the rows up to the commit point, and beyond it if nothing failed."""
-    _walk_range(ctl, spec, slots, 0, spec.n_checked)
-    if load_acquire(ref(ctl.cancel)) == 0 and spec.n_checked < spec.n_rows:
-        _walk_range(ctl, spec, slots, spec.n_checked, spec.n_rows)
-
-
-def _walk_range(ctl: Control, spec: Specialisation, slots: Ptr[i64], first: i64, stop: i64) -> None:
-    number = first
-    while number < stop:
+    """Run the rows until the last, a failure or a cancellation."""
+    number: i64 = 0
+    while number < spec.n_rows and load_acquire(ref(ctl.cancel)) == 0:
         row = at(spec.rows, number)
         number += 1
         if row.kind == RowKind.LAUNCH:
@@ -57,8 +51,6 @@ def _walk_range(ctl: Control, spec: Specialisation, slots: Ptr[i64], first: i64,
                 number = row.target
         else:
             _other(ctl, spec, row, slots)
-        if load_acquire(ref(ctl.cancel)) != 0:
-            return
 
 
 def _launch(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:

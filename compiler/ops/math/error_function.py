@@ -6,9 +6,10 @@ a*a is kept in two parts, because e**(-a*a) feels its last bits.
 
 from __future__ import annotations
 
-from ..scalar import Scalar, absolute, constant, copysign, fma, scale, select
-from .coefficients import ERF, ERFC
-from .exponential import clamped, exp_less_one, reduced
+from ..scalar import Scalar, absolute, bitcast, constant, copysign, fma, scale, select
+from .bits import format_of
+from .coefficients import ERF, ERFC, ERFC_MIDDLE
+from .exponential import clamped, exp_less_one, exp_polynomial, reduced
 from .logarithm import log, log1p
 from .pairs import Pair, quick_two_sum, two_product, two_sum
 from .polynomial import chain, polynomial
@@ -21,7 +22,7 @@ def erf(x: Scalar) -> Scalar:
     a = absolute(x)
     near = fma(x, _erf_over_x_less_one(x * x), x)
     inside = select(a > 6.5, constant(6.5, x.dtype), a)
-    far = 1.0 - _tail(inside, two_product(inside, inside))
+    far = 1.0 - _rough_tail(inside)
     return select(a >= 1.0, copysign(far, x), near)
 
 
@@ -55,7 +56,8 @@ def ndtr(x: Scalar) -> Scalar:
 def log_ndtr(x: Scalar) -> Scalar:
     """log(ndtr(x)), without underflow for negative x."""
     a = absolute(x)
-    far = fma(-a, a * 0.5, log(_scaled_erfc(a * SQRT_HALF)[0] * 0.5))
+    inside = select(a > 2.0**60, constant(2.0**60, x.dtype), a)
+    far = fma(-a, a * 0.5, log(_scaled_erfc(inside * SQRT_HALF)[0] * 0.5))
     # log1p(-upper tail) for positive x comes from the distribution function of -x.
     upper = ndtr(-a)
     return select(x < -1.0, far, select(x > 0.0, log1p(-upper), log(ndtr(x))))
@@ -75,6 +77,16 @@ def _tail(a: Scalar, square: Pair, halvings: float = 0.0) -> Scalar:
     if halvings:
         k = k - halvings
     return scale(fma(value, p, fma(rest, p, value * p_rest)), k)
+
+
+def _rough_tail(a: Scalar) -> Scalar:
+    """erfc(a) for 1 <= a <= 6.5 to a few units, enough for what is taken from 1."""
+    q = 1.0 / (a + 3.0)
+    series = polynomial(fma(q, -6.0, 1.0), ERFC_MIDDLE[a.dtype]) * q
+    r, _, bits = reduced(-(a * a))
+    form = format_of(a)
+    raised = bitcast(exp_polynomial(r), form.integer) + (bits << form.mantissa)
+    return series * bitcast(raised, a.dtype)
 
 
 def _scaled_erfc(a: Scalar) -> Pair:

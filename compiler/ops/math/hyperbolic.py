@@ -9,7 +9,7 @@ from .coefficients import COSH, EXP_TWICE, SINH, TANH
 from .constants import LN2, parts
 from .exponential import clamped, reduced
 from .logarithm import log, log1p_of_pair
-from .pairs import quick_two_sum, two_product, two_sum
+from .pairs import quick_two_sum, two_product
 from .polynomial import polynomial
 
 
@@ -93,7 +93,13 @@ def arctanh(x: Scalar) -> Scalar:
     a = absolute(x)
     inside = select(a < 1.0, a, constant(0.5, x.dtype))
     doubled = inside + inside
-    found = log1p_of_pair(*two_sum(doubled, doubled * inside / (1.0 - inside))) * 0.5
+    # 2a / (1 - a) in two parts.
+    divisor = 1.0 - inside
+    divisor_low = (1.0 - divisor) - inside
+    inverse = 1.0 / divisor
+    ratio = doubled * inverse
+    ratio_low = (fma(-ratio, divisor, doubled) - ratio * divisor_low) * inverse
+    found = log1p_of_pair(ratio, ratio_low) * 0.5
     edge = select(a.equals(1.0), constant(float("inf"), x.dtype), float("nan"))
     tiny = a < 2.0**-30
     return select(tiny, x, copysign(select(a < 1.0, found, edge), x))

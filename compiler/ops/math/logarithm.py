@@ -10,10 +10,11 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ...types import F32, U32, U64, DType
-from ..scalar import Scalar, bitcast, convert, fma, rarely, select
+from ..scalar import Scalar, bitcast, convert, copysign, fma, rarely, select
 from .bits import format_of
 from .coefficients import LOG_BY_DIVISION, LOG_DIRECT
 from .constants import LN2, LN10, parts
+from .pairs import quick_two_sum
 from .polynomial import polynomial
 
 _SQRT_HALF_BITS = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
@@ -27,9 +28,7 @@ def log(x: Scalar) -> Scalar:
 
     def core(x: Scalar, lifted: float) -> Scalar:
         e, f, _ = decompose(x)
-        e = e - lifted if lifted else e
-        high, low = parts(LN2, x.dtype, 2, spare=11)
-        return fma(e, high, f) + fma(e, low, log1p_rest(f))
+        return _sum_of_parts(e - lifted if lifted else e, f)
 
     return _everywhere(x, core)
 
@@ -72,18 +71,28 @@ def log1p_of_pair(x: Scalar, low: Scalar | None) -> Scalar:
     form = format_of(x)
     u = x + 1.0
     e, f, exponent = decompose(u)
-    # What 1 + x lost, at the scale of 1 + f.
-    lost = select(x > 1.0, 1.0 - (u - x), x - (u - 1.0))
+    # What 1 + x lost, at the scale of 1 + f; beyond 2**mantissa it is wrong and does not matter.
+    lost = x - (u - 1.0)
     shrink = bitcast((-exponent << form.mantissa) + (form.bias << form.mantissa), x.dtype)
-    if low is not None:
-        lost = lost + low
-    f = select(x > 2.0**60, f, fma(lost, shrink, f))
-    high, low = parts(LN2, x.dtype, 2, spare=11)
-    result = fma(e, high, f) + fma(e, low, log1p_rest(f))
+    if low is None:
+        fast = _sum_of_parts(e, fma(lost, shrink, f))
+    else:
+        whole, rest = quick_two_sum(f, (lost + low) * shrink)
+        fast = _sum_of_parts(e, whole, rest)
     infinity = float("inf")
-    result = select(u.equals(0.0), -infinity, select(x < -1.0, float("nan"), result))
-    tiny = (x < 2.0**-60) & (x > -(2.0**-60))
-    return select(tiny | x.equals(infinity), x, result)
+    slow = select(x < infinity, _sum_of_parts(e, f), x)
+    slow = select(x.equals(-1.0), -infinity, select(x < -1.0, float("nan"), slow))
+    (result,) = rarely(_outside(u, form.bias - 8), (slow,), (fast,))
+    return copysign(result, x)
+
+
+def _sum_of_parts(e: Scalar, f: Scalar, f_low: Scalar | None = None) -> Scalar:
+    """e log(2) + log(1 + f + f_low)."""
+    high, low = parts(LN2, f.dtype, 2, spare=11)
+    rest = log1p_rest(f)
+    if f_low is not None:
+        rest = rest + fma(-f, f_low, f_low)
+    return fma(e, high, f) + fma(e, low, rest)
 
 
 def decompose(x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
@@ -119,9 +128,7 @@ def _scaled_parts(f: Scalar, factor: Fraction) -> tuple[Scalar, Scalar]:
 def _everywhere(x: Scalar, core: _Core) -> Scalar:
     """`core` for normal operands; the others (0, negative, denormal, inf, NaN) are rare."""
     form = format_of(x)
-    unsigned: DType = U32 if x.dtype is F32 else U64
-    least = 1 << form.mantissa
-    hard = bitcast(x, unsigned) - least >= form.infinity - least
+    hard = _outside(x, form.bias + 1)
     lift = float(form.mantissa + 1)
     slow = core(x * 2.0**lift, lift)
     infinity = float("inf")
@@ -129,3 +136,11 @@ def _everywhere(x: Scalar, core: _Core) -> Scalar:
     slow = select(x.equals(0.0), -infinity, select(x < 0.0, float("nan"), slow))
     (result,) = rarely(hard, (slow,), (core(x, 0.0),))
     return result
+
+
+def _outside(x: Scalar, exponent: int) -> Scalar:
+    """True unless x is a normal number below 2**exponent."""
+    form = format_of(x)
+    unsigned: DType = U32 if x.dtype is F32 else U64
+    least = 1 << form.mantissa
+    return bitcast(x, unsigned) - least >= ((exponent + form.bias) << form.mantissa) - least

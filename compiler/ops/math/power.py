@@ -23,7 +23,7 @@ from ..scalar import (
     select,
 )
 from .bits import format_of
-from .coefficients import EXP2_SINGLE, LOG_BY_DIVISION, LOG_TAIL
+from .coefficients import EXP2_SINGLE, LOG_SINGLE, LOG_TAIL
 from .constants import LN2, parts
 from .exponential import clamped, exp2_polynomial
 from .logarithm import decompose
@@ -75,7 +75,7 @@ def _power_f32(x: Scalar, y: Scalar) -> Scalar:
     e, f, _ = decompose(convert(x, F64))
     s = f / (f + 2.0)
     z = s * s
-    log = s * fma(z, polynomial(z, LOG_BY_DIVISION[F64]), 2.0)
+    log = s * fma(z, polynomial(z, LOG_SINGLE[F64]), 2.0)
     w = clamped(convert(y, F64) * fma(log, 1 / float(LN2), e), -160.0, 160.0)
     magic = 1.5 * 2.0**52
     k = (w + magic) - magic

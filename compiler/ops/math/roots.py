@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...types import F32, I64
+from ...types import F32
 from ..scalar import (
     Scalar,
     absolute,
@@ -26,7 +26,7 @@ def cbrt(x: Scalar) -> Scalar:
     a = absolute(x)
     m, e = split(a)
     # e + 1200 is positive and small: a product and a shift divide it by 3.
-    third = convert(((convert(e, I64) + 1200) * 43691) >> 17, form.integer)
+    third = ((e + 1200) * 43691) >> 17
     rest = e + 1200 - third * 3
     z = polynomial(m, CBRT[x.dtype])
     one, two = rest.equals(1), rest.equals(2)

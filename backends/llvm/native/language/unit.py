@@ -9,6 +9,7 @@ Not here: linking and loading (`objects`, `loader`).
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ from .values import signature
 
 Function = Callable[..., Any]
 
+_SMALL = 7  # statements, the function's own and its docstring's included
+
 
 class _Unit:
     """The module being built, with the functions still to translate."""
@@ -36,6 +39,7 @@ class _Unit:
         self._declared: dict[Function, tuple[ir.Function, FunctionPointer]] = {}
         self._waiting: list[tuple[Source, ir.Function]] = []
         self._uses: Counter[Function] = Counter()
+        self._small: set[Function] = set()
         for function in exports:
             self._add(read_function(function), function.__name__, internal=False)
 
@@ -59,8 +63,10 @@ class _Unit:
             source, target = self._waiting.pop()
             Statements(self, source, target).translate()
         for function, (target, _) in self._declared.items():
-            if target.linkage == "internal" and self._uses[function] == 1:
-                target.attributes.add("alwaysinline")  # called once: the code does not grow
+            if target.linkage == "internal" and (
+                self._uses[function] == 1 or function in self._small
+            ):
+                target.attributes.add("alwaysinline")  # the code does not grow, or hardly
         return self.module
 
     def _add(self, source: Source, name: str, internal: bool) -> None:
@@ -70,6 +76,15 @@ class _Unit:
         target.attributes.add("nounwind")
         self._declared[source.function] = (target, kind)
         self._waiting.append((source, target))
+        if _is_small(source):
+            self._small.add(source.function)
+
+
+def _is_small(source: Source) -> bool:
+    """A few statements without a loop."""
+    statements = [node for node in ast.walk(source.tree) if isinstance(node, ast.stmt)]
+    loops = any(isinstance(node, ast.For | ast.While) for node in statements)
+    return len(statements) <= _SMALL and not loops
 
 
 def translate(exports: Sequence[Function]) -> ir.Module:

@@ -1,0 +1,110 @@
+"""The text of a plan: what a person reads to see what a call does, and in how much memory.
+
+Sizes are written as they are computed, e.g. ``n*4``; rows name their buffers.
+
+Invariants: deterministic.
+Not here: kernels' text (kernel/printer.py).
+"""
+
+from __future__ import annotations
+
+from .kernel.kernel import Kernel
+from .plan import (
+    BufferSpec,
+    CommitPoint,
+    Copy,
+    ExecutionPlan,
+    HostCall,
+    Launch,
+    Origin,
+    Row,
+    SizeRow,
+)
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
+
+
+def plan_text(plan: ExecutionPlan) -> str:
+    """Buffers, rows, results and the arena of a plan."""
+    writer = _Writer(plan)
+    lines = [f"plan @{plan.name} {{"]
+    lines += [f"  {writer.buffer(at)}" for at in range(len(plan.buffers))]
+    lines += [f"  {writer.row(row)}" for row in plan.rows]
+    results = ", ".join(
+        writer.names[r.buffer] + (" as scalar" if r.as_scalar else "") for r in plan.results
+    )
+    lines += [f"  return {results}", "}", f"arena: {writer.sizes[plan.arena_bytes]} bytes"]
+    return "\n".join(lines) + "\n"
+
+
+class _Writer:
+    def __init__(self, plan: ExecutionPlan) -> None:
+        self.plan = plan
+        self.names = _names(plan.buffers)
+        self.sizes: list[str] = []
+        for at, row in enumerate(plan.sizes):
+            self.sizes.append(self._size(at, row))
+
+    def _size(self, at: int, row: SizeRow) -> str:
+        for name, slot in self.plan.size_symbols.items():
+            if slot == at:
+                return name
+        if row.op == "const":
+            return str(row.a)
+        if row.op == "extent":
+            return f"{self.names[row.a]}.shape[{row.b}]"
+        a = self.sizes[row.a]
+        if row.op == "align":
+            return f"align({a})"
+        b = self.sizes[row.b]
+        if row.op in _SIGNS:
+            return f"{_wrapped(a, row.op)} {_SIGNS[row.op]} {_wrapped(b, row.op)}"
+        return f"{row.op}({a}, {b})"
+
+    def buffer(self, at: int) -> str:
+        """The line of one buffer."""
+        spec = self.plan.buffers[at]
+        shape = ", ".join(self.sizes[s] for s in spec.shape)
+        text = f"buffer {self.names[at]}: {spec.dtype.name}[{shape}] {spec.origin.value}"
+        if spec.origin is Origin.TEMPORARY and spec.offset is not None:
+            return f"{text} at {self.sizes[spec.offset]}"
+        if spec.origin is not Origin.VARIABLE:
+            text += f" {spec.index}"
+        marks = [m for m, on in (("strided", spec.strided), ("written", spec.written)) if on]
+        if spec.origin is Origin.OUTPUT:
+            marks.remove("written")
+        return " ".join([text, *marks])
+
+    def row(self, row: Row) -> str:
+        """The line of one row."""
+        match row:
+            case Launch():
+                return self._launch(row, self.plan.kernels[row.kernel])
+            case Copy():
+                return f"copy {self.names[row.source]} to {self.names[row.target]}"
+            case HostCall():
+                return f"host {row.callback}({', '.join(self.names[b] for b in row.buffers)})"
+            case CommitPoint():
+                return "commit"
+
+    def _launch(self, row: Launch, kernel: Kernel) -> str:
+        args = [self.names[b] for b in row.buffers] + [self.sizes[s] for s in row.sizes]
+        where = "" if row.location is None else f"  // {row.location}"
+        call = f"launch {row.kernel} @{kernel.name}({', '.join(args)})"
+        return f"{call} over {self.sizes[row.extent]}{where}"
+
+
+def _wrapped(text: str, op: str) -> str:
+    return f"({text})" if " " in text and op != "add" else text
+
+
+def _names(buffers: tuple[BufferSpec, ...]) -> list[str]:
+    """A name for each buffer: its own, with a number behind it where that is taken."""
+    taken: dict[str, int] = {}
+    found: list[str] = []
+    for spec in buffers:
+        name = spec.name or "t"
+        count = taken.get(name, 0)
+        taken[name] = count + 1
+        found.append(name if not count else f"{name}.{count}")
+    return found

@@ -1,0 +1,74 @@
+"""What a code object reads and writes by name.
+
+Not here: its source.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from collections.abc import Iterator
+from types import CodeType
+
+
+@functools.lru_cache(maxsize=2048)
+def global_reads(code: CodeType) -> frozenset[str]:
+    """Names of globals that `code` and the functions in it read and do not assign."""
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for inner in nested(code):
+        for instruction in dis.get_instructions(inner):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                reads.add(instruction.argval)
+            elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                writes.add(instruction.argval)
+    return frozenset(reads - writes)
+
+
+def global_writes(code: CodeType) -> bool:
+    """True where `code` or a function in it assigns a global."""
+    return any(
+        instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        for inner in nested(code)
+        for instruction in dis.get_instructions(inner)
+    )
+
+
+@functools.lru_cache(maxsize=2048)
+def cell_writes(code: CodeType) -> frozenset[str]:
+    """Free variables that `code` or the functions in it assign."""
+    return frozenset(
+        instruction.argval
+        for inner in nested(code)
+        for instruction in dis.get_instructions(inner)
+        if instruction.opname == "STORE_DEREF"
+    )
+
+
+@functools.lru_cache(maxsize=2048)
+def only_called(code: CodeType) -> frozenset[str]:
+    """Names of globals and attributes that `code` reads only to call them at once."""
+    called: set[str] = set()
+    other: set[str] = set()
+    for inner in nested(code):
+        for instruction in dis.get_instructions(inner):
+            kind = instruction.opname
+            if kind in ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"):
+                at_once = kind == "LOAD_METHOD" or _pushes_null(kind, instruction.arg or 0)
+                (called if at_once else other).add(instruction.argval)
+    return frozenset(called - other)
+
+
+def _pushes_null(kind: str, argument: int) -> bool:
+    """Whether a load prepares a call: its argument's low bit (for attributes since 3.12)."""
+    return bool(argument & 1) and (kind == "LOAD_GLOBAL" or sys.version_info >= (3, 12))
+
+
+def nested(code: CodeType) -> Iterator[CodeType]:
+    """The code object and all inside it."""
+    pending = [code]
+    while pending:
+        at = pending.pop()
+        yield at
+        pending.extend(const for const in at.co_consts if isinstance(const, CodeType))

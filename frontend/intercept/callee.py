@@ -1,0 +1,223 @@
+"""Which callable stands for which in intercepted code.
+
+User functions become their rewritten selves (or run on substituted globals where there is no
+source), methods, partials, instances and classes with them; Python's and NumPy's functions
+become those that know traced values; other library code is called as it is.
+
+Invariants: outside a trace every callable stands for itself.
+Not here: rewriting (rewrite.py), the stand-ins (python_functions.py, numpy_functions.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..tracing.source import is_library_file
+from ..tracing.state import Trace, current, fail
+from . import numpy_functions, python_functions
+from .bytecode import cell_writes, global_reads
+from .numpy_functions import as_constant, numpy_unsupported
+from .source_code import is_rewritten, rewritten
+from .substitution import substituted
+
+_HIGHER_ORDER = (map, filter, sorted, functools.reduce)
+_STAND_INS: dict[Any, Callable[..., Any]] = {
+    **python_functions.REPLACEMENTS,
+    **numpy_functions.REPLACEMENTS,
+}
+_HOOKS: dict[str, Any] = {}
+
+
+def set_hooks(hooks: Mapping[str, Any]) -> None:
+    """Tell what the hooks in rewritten code are (they call back into this module)."""
+    _HOOKS.update(hooks)
+
+
+def callee(function: Any) -> Any:
+    """What intercepted code calls in place of `function`."""
+    trace = current()
+    if trace is None:
+        return function
+    try:
+        found = _STAND_INS.get(function)
+        if found is None:
+            found = trace.functions.get(function)
+    except TypeError:  # not hashable
+        return _stand_in(function, trace)
+    if found is None:
+        found = _stand_in(function, trace)
+        if type(function) is types.FunctionType:
+            trace.functions[function] = found
+    return found
+
+
+def _stand_in(function: Any, trace: Trace) -> Any:
+    kind = type(function)
+    if kind is types.FunctionType:
+        return user_function(function, trace)
+    if kind is types.MethodType:
+        return types.MethodType(callee(function.__func__), function.__self__)
+    if kind is functools.partial:
+        return functools.partial(callee(function.func), *function.args, **function.keywords)
+    if function in _HIGHER_ORDER:
+        return lambda first, *rest, **named: function(
+            callee(first), *rest, **{k: callee(v) if k == "key" else v for k, v in named.items()}
+        )
+    if kind is types.BuiltinFunctionType or kind is types.BuiltinMethodType:
+        return _builtin(function, trace)
+    if hasattr(kind, "lower") and hasattr(function, "dispatcher"):
+        return _compiled(function, trace)
+    if isinstance(function, type):
+        return _constructor(function)
+    module = getattr(function, "__module__", None) or ""
+    if module.split(".")[0] == "numpy" and callable(function):
+        return numpy_unsupported(function)
+    call = getattr(kind, "__call__", None)
+    if type(call) is types.FunctionType and not is_library_file(call.__code__.co_filename):
+        return types.MethodType(callee(call), function)
+    if kind is functools._lru_cache_wrapper:
+        return callee(function.__wrapped__)
+    return function
+
+
+def user_function(function: types.FunctionType, trace: Trace) -> Any:
+    """The function with hooks, its captured values noted."""
+    code = function.__code__
+    if is_rewritten(code):
+        return function
+    if is_library_file(code.co_filename):
+        if (function.__module__ or "").split(".")[0] == "numpy":
+            return numpy_unsupported(function)
+        return function
+    _note(function, trace)
+    made = rewritten(function, _HOOKS)
+    if made is None:
+        return substituted(function, callee, trace)
+    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    copy = types.FunctionType(
+        made,
+        function.__globals__,
+        function.__name__,
+        _loaded(function.__defaults__),
+        tuple([cells[name] for name in made.co_freevars]),
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__qualname__ = function.__qualname__
+    return copy
+
+
+def _loaded(defaults: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    load = _HOOKS["load"]
+    return None if defaults is None else tuple([load(item) for item in defaults])
+
+
+def _note(function: types.FunctionType, trace: Trace) -> None:
+    """Remember where the function's globals, free variables and defaults come from."""
+    paths = trace.paths
+    if paths is None:
+        return
+    namespace = function.__globals__
+    module = namespace.get("__name__", "?")
+    for name in sorted(global_reads(function.__code__)):
+        if name in namespace:
+            path = f"global {name} of {module}"
+            paths.note(namespace[name], path, _global_reader(namespace, name))
+    assigned = cell_writes(function.__code__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            content = cell.cell_contents
+        except ValueError:  # still empty
+            continue
+        if name not in assigned and name != "__class__":
+            path = f"{name} of {function.__qualname__}"
+            paths.note(content, path, _cell_reader(cell))
+    for i, item in enumerate(function.__defaults__ or ()):
+        path = f"default {i} of {function.__qualname__}"
+        paths.note(item, path, _default_reader(function, i))
+
+
+def _global_reader(namespace: dict[str, Any], name: str) -> Any:
+    return lambda leaves: namespace[name]
+
+
+def _cell_reader(cell: types.CellType) -> Any:
+    return lambda leaves: cell.cell_contents
+
+
+def _default_reader(function: types.FunctionType, index: int) -> Any:
+    return lambda leaves: function.__defaults__[index]  # type: ignore[index]
+
+
+def _builtin(function: Any, trace: Trace) -> Any:
+    """C functions. Those of containers that were there before may hand out arrays."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.random.Generator):
+        if trace.paths is not None and trace.paths.is_captured(owner):
+            return _frozen_draw(function)
+        return lambda *args, **named: as_constant(function(*args, **named))
+    if type(owner) in (dict, list, tuple) and function.__name__ in ("get", "pop", "__getitem__"):
+        load = _HOOKS["load"]
+        return lambda *args, **named: load(function(*args, **named))
+    module = getattr(function, "__module__", None) or ""
+    if module.split(".")[0] == "numpy":
+        return numpy_unsupported(function)
+    return function
+
+
+def _frozen_draw(function: Any) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
+        raise fail(
+            "TM106",
+            f"Generator.{function.__name__} of a generator from outside would be frozen into the "
+            "compiled function",
+            hint="draw outside and pass the numbers, or use tm.random",
+        )
+
+    return call
+
+
+def _compiled(function: Any, trace: Trace) -> Any:
+    """A compiled function called by another: inlined."""
+    inner = function.__wrapped__
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if any(inner is other for other in trace.inlined):
+            chain = " -> ".join(getattr(f, "__name__", "?") for f in (*trace.inlined, inner))
+            raise fail(
+                "TM104",
+                f"a compiled function calls itself: {chain}",
+                hint="write the recursion as a loop, or decorate only the outer function",
+            )
+        trace.inlined.append(inner)
+        try:
+            return callee(inner)(*args, **keywords)
+        finally:
+            trace.inlined.pop()
+
+    return call
+
+
+def _constructor(kind: Any) -> Any:
+    """A class of the user: its __init__ runs intercepted."""
+    init = kind.__init__
+    plain = (
+        type(init) is types.FunctionType
+        and not is_library_file(init.__code__.co_filename)
+        and init.__code__.co_filename != "<string>"
+        and kind.__new__ is object.__new__
+        and type(kind).__call__ is type.__call__
+    )
+    if not plain:
+        return kind
+
+    def construct(*args: Any, **keywords: Any) -> Any:
+        made = object.__new__(kind)
+        callee(init)(made, *args, **keywords)
+        return made
+
+    return construct

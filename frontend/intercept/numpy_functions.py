@@ -1,0 +1,147 @@
+"""NumPy's functions as intercepted code calls them.
+
+Those that make arrays always make traced ones, since the function may write traced values into
+them. The others go to their handler when an argument is traced or is an array; called on plain
+numbers they run at once, and an array they make becomes a constant of the trace.
+
+Not here: the handlers (numpy/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..numpy import creation
+from ..numpy.dispatch import DISPATCH, FUNCTIONS
+from ..numpy.operands import is_traced
+from ..numpy.selection import Selection
+from ..tracing.integer import TracedSize
+from ..tracing.state import current, fail, running
+from ..tracing.tensor import fresh
+
+_MAKERS = frozenset(
+    function
+    for function in creation.FUNCTIONS
+    if function not in (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
+) | {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
+
+
+def has_arrays(args: Any) -> bool:
+    """True where something among the arguments is traced or a NumPy array."""
+    for item in args:
+        if isinstance(item, list | tuple):
+            if has_arrays(item):
+                return True
+        elif isinstance(item, np.ndarray) or is_traced(item) or type(item) is Selection:
+            return True
+    return False
+
+
+def numpy_function(function: Any) -> Callable[..., Any]:
+    """The stand-in for a NumPy function that has a handler."""
+    handler = FUNCTIONS[function]
+    if function in _MAKERS:
+        return handler
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if has_arrays(args) or (keywords and has_arrays(keywords.values())):
+            return handler(*args, **keywords)
+        return as_constant(function(*args, **keywords))
+
+    call.__name__ = getattr(function, "__name__", "function")
+    return call
+
+
+def numpy_ufunc(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The stand-in for a ufunc."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if has_arrays(args) or (keywords and has_arrays(keywords.values())):
+            return DISPATCH.ufunc(ufunc, "__call__", args, keywords)
+        return as_constant(ufunc(*args, **keywords))
+
+    call.__name__ = ufunc.__name__
+    return call
+
+
+def numpy_unsupported(function: Any) -> Callable[..., Any]:
+    """The stand-in for a NumPy function without handler: fine on plain Python values."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if has_arrays(args) or (keywords and has_arrays(keywords.values())):
+            raise DISPATCH.unsupported(function)
+        return as_constant(function(*args, **keywords))
+
+    return call
+
+
+def global_random(function: Any) -> Callable[..., Any]:
+    """The stand-in for functions of the global random state: they are refused."""
+    name = getattr(function, "__name__", "function")
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        raise fail(
+            "TM106",
+            f"np.random.{name} uses NumPy's global random state, whose draws would be frozen "
+            "into the compiled function",
+            hint="draw outside and pass the numbers, or use tm.random",
+        )
+
+    return call
+
+
+def scalar_type(kind: Any) -> Callable[..., Any]:
+    """The stand-in for ``np.float32`` and its like, when called."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if has_arrays(args):
+            return creation.scalar_type(kind, *args)
+        return kind(*args, **keywords)
+
+    return call
+
+
+def product_of_sizes(*args: Any, **keywords: Any) -> Any:
+    """np.prod of a shape: a size."""
+    if len(args) == 1 and not keywords and isinstance(args[0], tuple | list):
+        if any(type(item) is TracedSize for item in args[0]) and all(
+            type(item) in (int, TracedSize) for item in args[0]
+        ):
+            made: Any = 1
+            for item in args[0]:
+                made = made * item
+            return made
+    return numpy_function(np.prod)(*args, **keywords)
+
+
+def as_constant(made: Any) -> Any:
+    """An array made from plain Python values, as an array of the trace."""
+    if type(made) is np.ndarray and current() is not None:
+        return fresh(running(), running().builder.constant(made))
+    if type(made) is tuple and any(type(part) is np.ndarray for part in made):
+        return tuple(as_constant(part) for part in made)
+    if type(made) is list and any(type(part) is np.ndarray for part in made):
+        return [as_constant(part) for part in made]
+    return made
+
+
+def _table() -> dict[Any, Callable[..., Any]]:
+    table: dict[Any, Callable[..., Any]] = {f: numpy_function(f) for f in FUNCTIONS}
+    table[np.prod] = product_of_sizes
+    for name in dir(np):
+        item = getattr(np, name, None)
+        if isinstance(item, np.ufunc):
+            table[item] = numpy_ufunc(item)
+        elif isinstance(item, type) and issubclass(item, np.generic):
+            table[item] = scalar_type(item)
+    for name in np.random.__all__:
+        item = getattr(np.random, name)
+        if not isinstance(item, type) and name != "default_rng":
+            table[item] = global_random(item)
+    return table
+
+
+REPLACEMENTS = _table()

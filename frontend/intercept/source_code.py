@@ -1,0 +1,129 @@
+"""From a function to its rewritten code object, by way of its source file.
+
+The top-level statement that holds the function is rewritten and compiled under the user's file
+name; the function's code object is found in it again by name, line and column.
+
+Invariants: a code object is looked for once; what cannot be found is None for ever.
+Not here: the rewriting, functions without source.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import threading
+import warnings
+from collections.abc import Mapping
+from types import CodeType, FunctionType
+from typing import Any
+
+from .bytecode import nested
+from .rewrite import Rewriter, hooks_placed
+
+# Keyed by identity, since code objects of different files may be equal; kept alive by the values.
+_FOUND: dict[int, tuple[CodeType, CodeType | None]] = {}
+_MADE: dict[int, CodeType] = {}
+_MODULES: dict[str, tuple[int, ast.Module | None]] = {}
+_STATEMENTS: dict[tuple[str, int, int], CodeType] = {}
+_LOCK = threading.Lock()
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """True for code that has the hooks in it already."""
+    return id(code) in _MADE
+
+
+def rewritten(function: FunctionType, hooks: Mapping[str, Any]) -> CodeType | None:
+    """The function's code with hooks; None where its source cannot be found."""
+    code = function.__code__
+    found = _FOUND.get(id(code))
+    if found is not None:
+        return found[1]
+    with _LOCK:
+        made = _rewrite(code, hooks)
+        _FOUND[id(code)] = code, made
+        if made is not None:
+            _MADE.update((id(inner), inner) for inner in nested(made))
+    return made
+
+
+def _rewrite(code: CodeType, hooks: Mapping[str, Any]) -> CodeType | None:
+    module = _parsed(code.co_filename)
+    if module is None:
+        return None
+    candidates = [
+        made
+        for statement in module.body
+        if _first_line(statement) <= code.co_firstlineno <= (statement.end_lineno or 0)
+        for made in _matching(code, _compiled(code.co_filename, statement, hooks))
+    ]
+    if len(candidates) > 1:
+        candidates = [made for made in candidates if _end(made) == _end(code)]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """The line a definition begins on, decorators included."""
+    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+
+
+def _parsed(filename: str) -> ast.Module | None:
+    """The syntax tree of a file, parsed again when its text has changed."""
+    lines = linecache.getlines(filename)
+    if not lines:
+        return None
+    text = "".join(lines)
+    known = _MODULES.get(filename)
+    if known is not None and known[0] == hash(text):
+        return known[1]
+    try:
+        module: ast.Module | None = ast.parse(text, filename)
+    except SyntaxError:
+        module = None
+    _MODULES[filename] = hash(text), module
+    return module
+
+
+def _compiled(filename: str, statement: ast.stmt, hooks: Mapping[str, Any]) -> CodeType:
+    key = (filename, statement.lineno, id(statement))
+    found = _STATEMENTS.get(key)
+    if found is None:
+        changed = Rewriter().visit(statement)
+        body = changed if isinstance(changed, list) else [changed]
+        tree = ast.fix_missing_locations(ast.Module(body, []))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            whole = compile(tree, filename, "exec", dont_inherit=True)
+        found = _STATEMENTS[key] = _with_hooks(whole, hooks)
+    return found
+
+
+def _with_hooks(code: CodeType, hooks: Mapping[str, Any]) -> CodeType:
+    inner = tuple(
+        _with_hooks(const, hooks) if isinstance(const, CodeType) else const
+        for const in code.co_consts
+    )
+    return code.replace(co_consts=hooks_placed(inner, hooks))
+
+
+def _matching(code: CodeType, whole: CodeType) -> list[CodeType]:
+    """The code objects in `whole` that may be `code` rewritten."""
+    return [
+        made
+        for made in nested(whole)
+        if made.co_name == code.co_name
+        and made.co_firstlineno == code.co_firstlineno
+        and made.co_varnames[: _arguments(made)] == code.co_varnames[: _arguments(code)]
+        and made.co_flags & 0x0C == code.co_flags & 0x0C
+        and set(made.co_freevars) <= set(code.co_freevars)
+    ]
+
+
+def _arguments(code: CodeType) -> int:
+    variadic = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return code.co_argcount + code.co_kwonlyargcount + variadic
+
+
+def _end(code: CodeType) -> Any:
+    """The place of what is returned: tells lambdas on one line apart."""
+    return list(code.co_positions())[-1]
