@@ -1,6 +1,6 @@
 """The text of a plan: what a person reads to see what a call does, and in how much memory.
 
-Sizes are written as they are computed, e.g. ``n*4``; rows name their buffers.
+Sizes are written as they are computed, e.g. ``n * 4``, long ones once; rows name their buffers.
 
 Invariants: deterministic.
 Not here: kernels' text (kernel/printer.py).
@@ -21,6 +21,7 @@ from .plan import (
     SizeRow,
 )
 
+LONG = 24  # characters of a size that gets a line of its own
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
 
 
@@ -28,6 +29,7 @@ def plan_text(plan: ExecutionPlan) -> str:
     """Buffers, rows, results and the arena of a plan."""
     writer = _Writer(plan)
     lines = [f"plan @{plan.name} {{"]
+    lines += [f"  {line}" for line in writer.lines]
     lines += [f"  {writer.buffer(at)}" for at in range(len(plan.buffers))]
     lines += [f"  {writer.row(row)}" for row in plan.rows]
     results = ", ".join(
@@ -42,8 +44,13 @@ class _Writer:
         self.plan = plan
         self.names = _names(plan.buffers)
         self.sizes: list[str] = []
+        self.lines: list[str] = []
         for at, row in enumerate(plan.sizes):
-            self.sizes.append(self._size(at, row))
+            text = self._size(at, row)
+            if len(text) > LONG:
+                self.lines.append(f"size s{at} = {text}")
+                text = f"s{at}"
+            self.sizes.append(text)
 
     def _size(self, at: int, row: SizeRow) -> str:
         for name, slot in self.plan.size_symbols.items():

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..compiler.passes.segments import PartProgram, Send
-from .transport import Key, Transport
+from .transport import Continuation, Key, Transport
 
 # Runs segment `index` of a part on its inputs and returns its outputs.
 Runner = Callable[[int, Sequence[Any]], Sequence[Any]]
@@ -64,7 +64,9 @@ class StepState:
                 self._users.setdefault(name, []).append(index)
         for send in self.program.sends:
             self._sends.setdefault(send.value, []).append(send)
-        actions = [self._run(i) for i, count in enumerate(self._missing) if count == 0]
+        actions: list[Action] = [
+            self._run(i) for i, count in enumerate(self._missing) if count == 0
+        ]
         for position, name in self.program.params:
             actions += self.arrived(name, arguments[position])
         return actions
@@ -113,7 +115,9 @@ def run_step(
 
     Raises what a segment raises.
     """
-    part_runs = [_PartRun(p, runners[p.device], transport, queues[p.device], step) for p in programs]
+    part_runs = [
+        _PartRun(p, runners[p.device], transport, queues[p.device], step) for p in programs
+    ]
     try:
         for part in part_runs:
             part.begin(arguments)
@@ -149,12 +153,8 @@ class _PartRun:
         """Start the loop on the pool and ask for everything that will be received."""
         self.events.put(lambda: self.state.start(arguments))
         for receive in self.state.program.receives:
-            self.transport.receive_then(
-                Key(receive.key, self.step),
-                lambda value, failure, name=receive.value: self.events.put(
-                    lambda: self._received(name, value, failure)
-                ),
-            )
+            key = Key(receive.key, self.step)
+            self.transport.receive_then(key, self._arrival(receive.value))
         self.pool.submit(self._loop)
 
     def wait(self) -> dict[int, Any]:
@@ -163,6 +163,14 @@ class _PartRun:
         if self.failure is not None:
             raise self.failure
         return {at: self.state.values[name] for at, name in self.state.program.outputs}
+
+    def _arrival(self, name: str) -> Continuation:
+        """What is to happen when the value `name`, or the step's failure, has come."""
+
+        def arrived(value: Any, failure: BaseException | None) -> None:
+            self.events.put(lambda: self._received(name, value, failure))
+
+        return arrived
 
     def _received(self, name: str, value: Any, failure: BaseException | None) -> list[Action]:
         if failure is not None:
@@ -174,7 +182,7 @@ class _PartRun:
             while not self.state.finished:
                 for action in self.events.get()():
                     self._perform(action)
-        except BaseException as failure:  # handed to the caller's thread, whatever it is
+        except BaseException as failure:  # noqa: BLE001  handed to the caller's thread, whatever it is
             self.failure = failure
             self.transport.abort(self.step, failure)
         finally:

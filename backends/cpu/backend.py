@@ -104,10 +104,10 @@ class CpuBackend:
         return link(code)
 
     def _chosen(self) -> Machine:
-        if self._machine is None:
-            self._machine_of_host: Machine = _machines().host_machine()
-            return self._machine_of_host
-        return self._machine
+        if self._machine is not None:
+            return self._machine
+        host: Machine = _machines().host_machine()
+        return host
 
 
 # The two modules that import llvmlite, loaded at their first use (see the docstring).

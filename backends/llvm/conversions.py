@@ -7,6 +7,8 @@ Not here: words on one dtype (words.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from ...compiler.types import BF16, BOOL, F16, F32, F64, DType
@@ -89,7 +91,9 @@ def narrow_odd(site: Site, a: ir.Value) -> ir.Value:
     bits = vector_of(I32, width_of(a))
     near = builder.fptrunc(a, floats)
     back = builder.fpext(near, doubles)
-    fabs = lambda x: intrinsic(builder, "llvm.fabs", doubles, [x], doubles)
+    fabs: Callable[[ir.Value], ir.Value] = lambda x: intrinsic(
+        builder, "llvm.fabs", doubles, [x], doubles
+    )
     beyond = builder.fcmp_ordered(">", fabs(back), fabs(a))
     inexact = builder.fcmp_ordered("!=", back, a)
     word = builder.bitcast(near, bits)
@@ -120,7 +124,7 @@ def _narrow_to_f16(site: Site, a: ir.Value) -> ir.Value:
     builder = site.builder
     width = width_of(a)
     bits, floats = vector_of(I32, width), vector_of(FLOAT, width)
-    c = lambda value: constant_of(bits, value)
+    c: Callable[[int], ir.Value] = lambda value: constant_of(bits, value)
     word = builder.bitcast(a, bits)
     magnitude = builder.and_(word, c(0x7FFFFFFF))
     # Subnormal results: adding 0.5 shifts the digits to their place and rounds them.

@@ -18,20 +18,27 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from ...compiler.dims import Dim, Size
-from ...compiler.kernel.contraction import Axis, Contraction, Operand
+from ...compiler.kernel.contraction import Axis, Contraction
 from ...compiler.kernel.products import COLUMN_BYTES, ROWS, computed, tile_counts
 from ...compiler.types import DType
 from . import memory
-from .access import resolve
 from .control import poll
-from .conversions import convert
 from .folding import Folding, flat, unflat
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
 from .loops import counted, mask_below
 from .product_parts import (
-    Tile, bound, epilogue, flat_extent, lanes_of, multiply_add, smallest, unflatten, zeros,
+    Tile,
+    bound,
+    epilogue,
+    flat_extent,
+    lanes_of,
+    multiply_add,
+    operand_value,
+    smallest,
+    step_of,
+    unflatten,
+    zeros,
 )  # fmt: skip
 from .types import Lane, part_count
 
@@ -82,7 +89,7 @@ Range = tuple[ir.Value, ir.Value]
 
 def _fill(frame: Frame, shape: _Shape, rows: Range, columns: Range) -> None:
     """All sums of a tile."""
-    across = _lanes_over_k(frame, shape.found)
+    across = lanes_over_k(frame, shape.found)
     emit = _columns_by_dots if across else _columns_by_lanes
     if shape.found.m is None:
         emit(frame, shape, rows, columns, rows[0], 1)
@@ -94,40 +101,18 @@ def _fill(frame: Frame, shape: _Shape, rows: Range, columns: Range) -> None:
     for first, last, size in ((rows[0], middle, _ROWS), (middle, rows[1], 1)):
         counted(
             frame, name, first, last, size,
-            lambda index, _, size=size: emit(frame, shape, rows, columns, index, size) or (),  # type: ignore[misc]
+            lambda index, _, size=size: emit(frame, shape, rows, columns, index, size),  # type: ignore[misc]
         )  # fmt: skip
 
 
-def _lanes_over_k(frame: Frame, found: Contraction) -> bool:
+def lanes_over_k(frame: Frame, found: Contraction) -> bool:
     """Whether the right operand lies along k and not along its columns."""
-    if found.n is not None and _step(frame, found.right, found.n) == found.right.dtype.itemsize:
+    if found.n is not None and step_of(frame, found.right, found.n) == found.right.dtype.itemsize:
         return False
-    return _step(frame, found.right, found.k) == found.right.dtype.itemsize
+    return step_of(frame, found.right, found.k) == found.right.dtype.itemsize
 
 
-def _step(frame: Frame, operand: Operand, axis: Axis) -> Size:
-    """Bytes from one index of an axis to the next."""
-    step: Size = 0
-    for part, stride in zip(operand.index, frame.buffers[operand.buffer].strides):
-        change = part.coefficient(axis.name) if isinstance(part, Dim) else 0
-        assert change is not None
-        step = step + change * stride
-    return step
-
-
-def _value(frame: Frame, shape: _Shape, operand: Operand) -> Lane:
-    """An operand at the current indices, in the product's dtype."""
-    place = resolve(frame, frame.buffers[operand.buffer], operand.index, [], None)
-    value = memory.load(frame, place, None)
-    if value.dtype is shape.dtype:
-        return value
-    made = convert(frame.site, value.dtype, shape.dtype, value.value)
-    return Lane(shape.dtype, (made,), value.width)
-
-
-def _sum(
-    frame: Frame, axes: Sequence[Axis], start: Sums, body: Callable[[Sums], Sums]
-) -> Sums:
+def _sum(frame: Frame, axes: Sequence[Axis], start: Sums, body: Callable[[Sums], Sums]) -> Sums:
     """Carry sums through the loops over `axes`."""
     if not axes:
         return body(start)
@@ -197,10 +182,10 @@ def _vectors(
         right, left = [], []
         for v in range(vectors):
             with _at(frame, found.n, column, v * lanes.width), frame.vectorised(lanes):
-                right.append(_value(frame, shape, found.right))
+                right.append(operand_value(frame, shape.dtype, found.right))
         for r in range(count):
             with _at(frame, found.m, row, r):
-                left.append(_value(frame, shape, found.left))
+                left.append(operand_value(frame, shape.dtype, found.left))
         pairs = ((a, b) for a in left for b in right)
         return [multiply_add(frame, t, a, b) for t, (a, b) in zip(totals, pairs)]
 
@@ -235,7 +220,7 @@ def _columns_by_dots(
             frame, found.n.name, first, last, size,
             lambda at, _, size=size: _dots(  # type: ignore[misc]
                 frame, shape, rows, columns, row, count, at, size
-            ) or (),
+            ),
         )  # fmt: skip
 
 
@@ -259,10 +244,10 @@ def _dots(
         right, left = [], []
         for c in range(together):
             with _at(frame, found.n, column, c), frame.vectorised(lanes):
-                right.append(_value(frame, shape, found.right))
+                right.append(operand_value(frame, shape.dtype, found.right))
         for r in range(count):
             with _at(frame, found.m, row, r), frame.vectorised(lanes):
-                left.append(_value(frame, shape, found.left))
+                left.append(operand_value(frame, shape.dtype, found.left))
         pairs = ((a, b) for a in left for b in right)
         return [multiply_add(frame, t, a, b) for t, (a, b) in zip(totals, pairs)]
 

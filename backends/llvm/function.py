@@ -15,10 +15,11 @@ from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.kernel import Kernel, Parameter
 from .block import emit_block
 from .control import leave_if_cancelled
-from .direct_product import emit_direct_product
+from .direct_product import emit_direct_product, lanes_over_k
 from .frame import Buffer, Frame, Level, constant
 from .machine import Machine
 from .packed_product import emit_packed_product
+from .row_product import emit_row_product
 from .site import Site
 from .types import I64, POINTER, VOID
 
@@ -40,17 +41,28 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
     builder.branch(start)
     builder.position_at_end(start)
     leave_if_cancelled(frame)
+    _leave_if_empty(frame)
     product = contraction_of(kernel)
     if product is None:
         frame.emit(kernel.body)
     elif product.right.panels:
         emit_packed_product(frame, product)
+    elif product.rows == 1 and product.n is not None and not lanes_over_k(frame, product):
+        emit_row_product(frame, product)
     else:
         emit_direct_product(frame, product)
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)
     builder.ret_void()
     return function
+
+
+def _leave_if_empty(frame: Frame) -> None:
+    """A launch of no iterations does nothing, also where no loop is spread over the range."""
+    work = frame.block("work")
+    some = frame.builder.icmp_signed("<", frame.begin, frame.end)
+    frame.builder.cbranch(some, work, frame.exit)
+    frame.builder.position_at_end(work)
 
 
 def word_count(kernel: Kernel) -> int:

@@ -8,6 +8,8 @@ Not here: addresses of buffers (memory.py).
 
 from __future__ import annotations
 
+from typing import cast
+
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size
@@ -85,7 +87,7 @@ def _both(frame: Frame, method: str, a: ir.Value, b: ir.Value) -> ir.Value:
 def _factor(frame: Frame, factor: object, width: int) -> ir.Value:
     if isinstance(factor, str):
         return _symbol(frame, factor, width)
-    operation, a, b = factor  # type: ignore[misc]
+    operation, a, b = cast("tuple[str, Size, Size]", factor)
     value = lane_size if width > 1 else scalar_size
     x, y = value(frame, a), value(frame, b)
     lanes = max(width_of(x), width_of(y))

@@ -33,7 +33,7 @@ from .invariants import split_invariant
 from .types import I32, Lane, any_lane, intrinsic, invert, splat, widen
 
 Block = tuple[Statement, ...]
-Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value]]
+Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value] | None]
 STRIP = 1 << 16
 _FOREVER = 1 << 62
 
@@ -70,7 +70,7 @@ def counted(
     for phi, value in zip(phis, carried):
         phi.add_incoming(value, prepared)
     with frame.iteration(axis, index):
-        made = list(body(index, list(phis)))
+        made = list(body(index, list(phis)) or ())
         if work is not None:
             poll(frame, scalar_size(frame, work))
     following = builder.add(index, ir.Constant(index.type, step), flags=["nsw"])
@@ -271,7 +271,7 @@ def _vector_loop(frame: Frame, s: Parallel) -> None:
         work = work_of(frame, kept)
         counted(
             frame, s.axis, middle, end, width if masked else 1,
-            lambda index, _: rest(index) or (), work=work,
+            lambda index, _: rest(index), work=work,
         )  # fmt: skip
     builder.branch(done)
     builder.position_at_end(done)
@@ -296,7 +296,7 @@ def _stripped(
 ) -> None:
     """A counted loop that asks whether to stop: by inner work, or strip by strip."""
     work = work_of(frame, body)
-    once = lambda index, _: emit(index) or ()
+    once = lambda index, _: emit(index)
     if work is not None or len(frame.levels) > 1:
         counted(frame, axis, begin, end, step, once, prepare=prepare, work=work)
         return

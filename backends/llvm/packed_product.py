@@ -18,20 +18,30 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from ...compiler.dims import Dim, Size, minimum
-from ...compiler.kernel.contraction import Axis, Contraction
+from ...compiler.dims import Dim, minimum
+from ...compiler.kernel.contraction import Contraction
 from ...compiler.kernel.products import STRIP, WIDE, tile_counts, tile_panels
 from ...compiler.types import DType
 from . import memory
 from .access import Access, resolve
 from .control import poll
-from .conversions import convert
 from .folding import flat, unflat
 from .frame import Frame, Lanes, constant, offset_bytes
 from .indices import scalar_size
 from .loops import counted
 from .product_parts import (
-    Tile, bound, epilogue, flat_extent, lanes_of, multiply_add, smallest, unflatten, zeros,
+    Tile,
+    bound,
+    epilogue,
+    flat_extent,
+    lanes_of,
+    multiply_add,
+    operand_value,
+    over_tile_groups,
+    smallest,
+    step_of,
+    unflatten,
+    zeros,
 )  # fmt: skip
 from .types import Lane, memory_element, part_count
 
@@ -88,30 +98,26 @@ def _over_tiles(frame: Frame, shape: _Shape) -> None:
     """Groups of neighbouring strips, up to the end of the range."""
     builder = frame.builder
     wide_tiles = scalar_size(frame, tile_counts(shape.found, True)[1])
-    room = builder.udiv(constant(_PACK_BYTES // shape.dtype.itemsize // STRIP), _at_least_one(frame, shape.block))
+    room = builder.udiv(
+        constant(_PACK_BYTES // shape.dtype.itemsize // STRIP), _at_least_one(frame, shape.block)
+    )
     room = smallest(frame, room, constant(_GROUP))
     whole = builder.icmp_signed("<=", shape.depth, shape.block)
     room = builder.select(whole, room, constant(1))
-    before, top, done = builder.block, frame.block("tiles"), frame.block("done")
-    builder.cbranch(builder.icmp_signed("<", frame.begin, frame.end), top, done)
-    builder.position_at_end(top)
-    position = builder.phi(frame.begin.type)
-    position.add_incoming(frame.begin, before)
-    with frame.iteration("(tile)", position):
+
+    def group(position: ir.Value) -> ir.Value:
         strip = builder.urem(position, shape.strips)
         rest = builder.udiv(position, shape.strips)
-        column = builder.urem(rest, wide_tiles)
-        outer = builder.udiv(rest, wide_tiles)
         left = builder.sub(frame.end, position)
         count = smallest(frame, left, builder.sub(shape.strips, strip), room)
-        with bound(frame, unflatten(frame, outer, shape.found.outer)):
-            _group(frame, shape, strip, count, column)
+        outer = unflatten(frame, builder.udiv(rest, wide_tiles), shape.found.outer)
+        with bound(frame, outer):
+            _group(frame, shape, strip, count, builder.urem(rest, wide_tiles))
         work = builder.mul(builder.mul(shape.depth, shape.wide), count)
         poll(frame, builder.lshr(work, constant(3)))
-        following = builder.add(position, count)
-    position.add_incoming(following, builder.block)
-    builder.cbranch(builder.icmp_signed("<", following, frame.end), top, done)
-    builder.position_at_end(done)
+        return count
+
+    over_tile_groups(frame, group)
 
 
 def _at_least_one(frame: Frame, value: ir.Value) -> ir.Value:
@@ -119,9 +125,7 @@ def _at_least_one(frame: Frame, value: ir.Value) -> ir.Value:
     return frame.builder.select(none, constant(1), value)
 
 
-def _group(
-    frame: Frame, shape: _Shape, strip: ir.Value, count: ir.Value, column: ir.Value
-) -> None:
+def _group(frame: Frame, shape: _Shape, strip: ir.Value, count: ir.Value, column: ir.Value) -> None:
     """All of `count` strips times the panels of one tile."""
     builder = frame.builder
     first = builder.mul(column, shape.wide)
@@ -133,19 +137,21 @@ def _group(
         end = smallest(frame, builder.add(begin, shape.block), shape.depth)
         counted(
             frame, "(strip)", constant(0), count, 1,
-            lambda index, _: _pack(frame, shape, builder.add(strip, index), index, begin, end) or (),
+            lambda index, _: _pack(frame, shape, builder.add(strip, index), index, begin, end),
         )  # fmt: skip
 
         def panel(number: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
             index = builder.sub(number, first)
-            slot = builder.mul(builder.select(apart, index, constant(0)), constant(shape.tile.bytes))
+            slot = builder.mul(
+                builder.select(apart, index, constant(0)), constant(shape.tile.bytes)
+            )
             sums = offset_bytes(frame, shape.tile.memory, slot)
             source = _panel(frame, shape, number, begin)
             counted(
                 frame, "(strip)", constant(0), count, 1,
                 lambda index, _: _strip_by_panel(
                     frame, shape, (begin, end), sums, source, number, builder.add(strip, index), index
-                ) or (),
+                ),
             )  # fmt: skip
             return ()
 
@@ -328,7 +334,7 @@ def _pack_row(
 ) -> None:
     builder = frame.builder
     found = shape.found
-    dense = not found.sums and _runs_along(frame, found, found.k)
+    dense = not found.sums and _may_be_dense(frame, found)
     middle = builder.and_(builder.sub(end, begin), constant(-KU)) if dense else constant(0)
 
     def several(offset: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
@@ -354,26 +360,18 @@ def _copy(
     """`width` values of k of a row to their place in the packed strip."""
     builder = frame.builder
     found = shape.found
-    place = resolve(frame, frame.buffers[found.left.buffer], found.left.index, [], None)
-    value = memory.load(frame, place, None)
-    if value.dtype is not shape.dtype:
-        made = convert(frame.site, value.dtype, shape.dtype, value.value)
-        value = Lane(shape.dtype, (made,), value.width)
+    value = operand_value(frame, shape.dtype, found.left)
     block = builder.mul(builder.lshr(offset, constant(KU.bit_length() - 1)), constant(STRIP * KU))
     inside = builder.and_(offset, constant(KU - 1))
     element = builder.add(builder.add(block, builder.mul(row, constant(KU))), inside)
     size = shape.dtype.itemsize
     pointer = offset_bytes(frame, target, builder.mul(element, constant(size)))
-    memory.store(frame, Access(shape.dtype, pointer, size if width > 1 else 0, None, width, None), value)
+    memory.store(
+        frame, Access(shape.dtype, pointer, size if width > 1 else 0, None, width, None), value
+    )
 
 
-def _runs_along(frame: Frame, found: Contraction, axis: Axis) -> bool:
-    """Whether the left operand is contiguous along an axis, as far as is known now."""
-    buffer = frame.buffers[found.left.buffer]
-    step: Size = 0
-    for part, stride in zip(found.left.index, buffer.strides):
-        change = part.coefficient(axis.name) if isinstance(part, Dim) else 0
-        assert change is not None
-        step = step + change * stride
-    return isinstance(step, Dim) or step == buffer.dtype.itemsize
-
+def _may_be_dense(frame: Frame, found: Contraction) -> bool:
+    """Whether the left operand is contiguous along k, or may be at run time."""
+    step = step_of(frame, found.left, found.k)
+    return isinstance(step, Dim) or step == found.left.dtype.itemsize

@@ -8,16 +8,17 @@ Not here: the microkernels (packed_product.py, direct_product.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from llvmlite import ir
 
-from ...compiler.dims import Size
-from ...compiler.kernel.contraction import Axis, Contraction
+from ...compiler.dims import Dim, Size
+from ...compiler.kernel.contraction import Axis, Contraction, Operand
 from ...compiler.types import DType, real_part_of
 from . import memory
-from .access import Access
+from .access import Access, resolve
+from .conversions import convert
 from .frame import Frame, Lanes, constant, offset_bytes
 from .indices import scalar_size
 from .loops import counted, mask_below
@@ -73,16 +74,18 @@ class Tile:
         """`width` sums of a row, of the tile at address `base`."""
         offset = (row * self.columns + column) * self.dtype.itemsize
         pointer = offset_bytes(self.frame, base, offset)
-        return Access(self.dtype, pointer, self.dtype.itemsize if width > 1 else 0, None, width, None)
+        return Access(
+            self.dtype, pointer, self.dtype.itemsize if width > 1 else 0, None, width, None
+        )
 
     def at(self, base: ir.Value, row: ir.Value, column: ir.Value, width: int) -> Access:
         """The same at a row and column known at run time."""
         builder = self.frame.builder
         index = builder.add(builder.mul(row, constant(self.columns)), column)
-        pointer = offset_bytes(
-            self.frame, base, builder.mul(index, constant(self.dtype.itemsize))
+        pointer = offset_bytes(self.frame, base, builder.mul(index, constant(self.dtype.itemsize)))
+        return Access(
+            self.dtype, pointer, self.dtype.itemsize if width > 1 else 0, None, width, None
         )
-        return Access(self.dtype, pointer, self.dtype.itemsize if width > 1 else 0, None, width, None)
 
 
 def epilogue(
@@ -119,7 +122,11 @@ def epilogue(
 def _finish(frame: Frame, found: Contraction, tile: Tile, place: Access) -> None:
     lanes = frame.lanes
     with frame.vectorised(Lanes(None, lanes.width)):
-        frame.values[found.result] = memory.load(frame, place, None)
+        total = memory.load(frame, place, None)
+        if total.dtype is not found.dtype:
+            narrow = convert(frame.site, total.dtype, found.dtype, total.value)
+            total = Lane(found.dtype, (narrow,), total.width)
+        frame.values[found.result] = total
     frame.emit(found.around)
     frame.emit(found.after)
 
@@ -161,3 +168,38 @@ def flat_extent(axes: Sequence[Axis]) -> Size:
     for axis in axes:
         total = total * axis.extent
     return total
+
+
+def operand_value(frame: Frame, dtype: DType, operand: Operand) -> Lane:
+    """An operand at the current indices, in the product's dtype."""
+    place = resolve(frame, frame.buffers[operand.buffer], operand.index, [], None)
+    value = memory.load(frame, place, None)
+    if value.dtype is dtype:
+        return value
+    made = convert(frame.site, value.dtype, dtype, value.value)
+    return Lane(dtype, (made,), value.width)
+
+
+def step_of(frame: Frame, operand: Operand, axis: Axis) -> Size:
+    """Bytes from one index of an axis to the next."""
+    step: Size = 0
+    for part, stride in zip(operand.index, frame.buffers[operand.buffer].strides):
+        change = part.coefficient(axis.name) if isinstance(part, Dim) else 0
+        assert change is not None
+        step = step + change * stride
+    return step
+
+
+def over_tile_groups(frame: Frame, body: Callable[[ir.Value], ir.Value]) -> None:
+    """Run `body` at tile after tile of the launch; it says how many tiles it did."""
+    builder = frame.builder
+    before, top, done = builder.block, frame.block("tiles"), frame.block("done")
+    builder.cbranch(builder.icmp_signed("<", frame.begin, frame.end), top, done)
+    builder.position_at_end(top)
+    position = builder.phi(frame.begin.type)
+    position.add_incoming(frame.begin, before)
+    with frame.iteration("(tile)", position):
+        following = builder.add(position, body(position))
+    position.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, frame.end), top, done)
+    builder.position_at_end(done)

@@ -225,7 +225,7 @@ class _Reduction:
         neutral = folding.neutral()
         counted(
             frame, "(lane)", constant(0), used, 1,
-            lambda lane, _: slots.store(lane, neutral) or (),
+            lambda lane, _: slots.store(lane, neutral),
         )  # fmt: skip
 
         def row(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:

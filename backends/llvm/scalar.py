@@ -45,7 +45,7 @@ def _literal(dtype: DType, value: object) -> ir.Constant:
     typ = register_type(dtype)
     if dtype.is_float:
         if dtype.bits == 16:
-            bits = int(dtype.numpy.type(value).view("u2"))  # type: ignore[call-overload]
+            bits = int(dtype.numpy.type(value).view("u2"))
             return ir.Constant(typ, bits)
         return ir.Constant(typ, float(value))  # type: ignore[arg-type]
     return ir.Constant(typ, int(value))  # type: ignore[call-overload]

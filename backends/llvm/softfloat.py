@@ -8,6 +8,8 @@ Not here: machines with the instruction (words.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from ...compiler.types import DType
@@ -88,8 +90,12 @@ def _multiply_add_double(site: Site, a: ir.Value, b: ir.Value, c: ir.Value) -> i
     total, rest = _two_sum(site, product, upper)
     fused = f.fadd(total, _odd(site, *_two_sum(site, rest, lower)))
     plain = f.fadd(product, c)
-    magnitude = lambda x: intrinsic(f, "llvm.fabs", x.type, [x], x.type)
-    below = lambda x, limit: f.fcmp_ordered("<", magnitude(x), constant_of(x.type, limit))
+    magnitude: Callable[[ir.Value], ir.Value] = lambda x: intrinsic(
+        f, "llvm.fabs", x.type, [x], x.type
+    )
+    below: Callable[[ir.Value, float], ir.Value] = lambda x, limit: f.fcmp_ordered(
+        "<", magnitude(x), constant_of(x.type, limit)
+    )
     safe = f.and_(below(a, 2.0**990), below(b, 2.0**990))
     safe = f.and_(safe, f.and_(below(product, 2.0**1020), below(c, 2.0**1020)))
     large = f.fcmp_ordered(">", magnitude(product), constant_of(a.type, 2.0**-900))
@@ -104,7 +110,7 @@ def scale_in_steps(site: Site, a: ir.Value, exponent: ir.Value) -> ir.Value:
     single = element_of(a.type) == FLOAT
     y = f.fpext(a, doubles) if single else a
     wide = f.fpext(exponent, doubles) if single else exponent
-    c = lambda value: constant_of(bits, value)
+    c: Callable[[int], ir.Value] = lambda value: constant_of(bits, value)
     limit = 300 if single else 2200
     n = f.fptosi(_clamp_float(site, wide, float(limit)), bits)
     if not single:

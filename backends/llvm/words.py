@@ -65,7 +65,8 @@ def _in_f32(emit: Emit) -> Emit:
 
 
 def _sign_bit(value: ir.Value) -> int:
-    return 1 << (element_of(value.type).width - 1)
+    width: int = element_of(value.type).width
+    return 1 << (width - 1)
 
 
 def _add(site: Site, dtype: DType, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -62,17 +62,19 @@ def pack_kernel(packing: Packing, source: Parameter, target: Parameter) -> Kerne
     env: dict[str, Size] = {packing.n.name: n}
     index = tuple(i.substitute(env) if isinstance(i, Dim) else i for i in packing.source.index)
     width = packing.n.extent
+    at, wide, inside, zero, name, made_of = (
+        _free(word, taken) for word in ("at", "width", "inside", "zero", "x", "y")
+    )
     value: list[Statement] = [
-        IndexValue("at", n),
-        Constant("width", width, I64) if isinstance(width, int) else IndexValue("width", width),
-        Let("inside", "lt", ("at", "width"), BOOL),
-        Constant("zero", _zero(source.dtype), source.dtype),
-        Load("x", source.name, index, source.dtype, "inside", "zero"),
+        IndexValue(at, n),
+        Constant(wide, width, I64) if isinstance(width, int) else IndexValue(wide, width),
+        Let(inside, "lt", (at, wide), BOOL),
+        Constant(zero, _zero(source.dtype), source.dtype),
+        Load(name, source.name, index, source.dtype, inside, zero),
     ]
-    name = "x"
     if source.dtype is not packing.dtype:
-        value.append(Let("y", "convert", ("x",), packing.dtype))
-        name = "y"
+        value.append(Let(made_of, "convert", (name,), packing.dtype))
+        name = made_of
     loops = (
         *packing.outer, Axis(tile, packing.panels), *packing.sums, packing.k, Axis(lane, columns),
     )  # fmt: skip

@@ -73,38 +73,49 @@ def reuse(kernel: Kernel) -> Kernel:
 def _merged(body: Body) -> Body:
     out: list[Statement] = []
     for statement in body:
-        at = _partner(out, statement) if isinstance(statement, Reduce) else None
-        if at is None or not isinstance(statement, Reduce):
+        if isinstance(statement, Reduce):
+            for at in range(len(out) - 1, -1, -1):
+                first = out[at]
+                if isinstance(first, Reduce) and _alike(first, statement):
+                    before = _needed(out[at + 1 :], first, statement)
+                    if before is not None:
+                        rest = [s for s in out[at + 1 :] if s not in before]
+                        out[at:] = [*before, _joined(first, statement), *rest]
+                        break
+            else:
+                out.append(statement)
+        else:
             out.append(statement)
-            continue
-        first = out.pop(at)
-        assert isinstance(first, Reduce)
-        out.append(_joined(first, statement))
     return tuple(out)
 
 
-def _partner(out: Sequence[Statement], second: Reduce) -> int | None:
-    """The place of a reduction before that `second` can join."""
-    for at in range(len(out) - 1, -1, -1):
-        first = out[at]
-        if not isinstance(first, Reduce):
-            if bodies(first) or isinstance(first, Store | Check):
-                return None
+def _alike(first: Reduce, second: Reduce) -> bool:
+    """True for reductions that could fold in one loop if neither needs the other."""
+    return (
+        first.monoid == second.monoid
+        and first.extent == second.extent
+        and first.loose == second.loose
+        and first.tree == second.tree
+        and first.monoid not in ("argmin", "argmax")
+        and all(isinstance(s, _PLAIN) for s in (*first.body, *second.body))
+    )
+
+
+def _needed(
+    between: Sequence[Statement], first: Reduce, second: Reduce
+) -> list[Statement] | None:
+    """What `second` needs of the statements between; None where that needs `first`."""
+    wanted = {name for s in second.body for name in _operands(s)}
+    found: list[Statement] = []
+    for statement in reversed(between):
+        made = {getattr(statement, "name", "")} | set(getattr(statement, "names", ()))
+        if wanted.isdisjoint(made):
             continue
-        names = set(first.names)
-        between = out[at + 1 :]
-        fits = (
-            first.monoid == second.monoid
-            and first.extent == second.extent
-            and first.loose == second.loose
-            and first.tree == second.tree
-            and first.monoid not in ("argmin", "argmax")
-            and all(isinstance(s, _PLAIN) for s in (*first.body, *second.body))
-            and all(names.isdisjoint(_operands(s)) for s in between)
-            and all(names.isdisjoint(_operands(s)) for s in walk(second.body))
-        )
-        return at if fits else None
-    return None
+        if not isinstance(statement, _PLAIN):
+            return None
+        found.append(statement)
+        wanted |= _operands(statement)
+    return None if not wanted.isdisjoint(first.names) else found[::-1]
 
 
 def _joined(first: Reduce, second: Reduce) -> Reduce:

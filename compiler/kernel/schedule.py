@@ -18,6 +18,7 @@ from .kernel import (
     Constant,
     IndexValue,
     Kernel,
+    Let,
     Load,
     Parallel,
     Reduce,
@@ -114,26 +115,29 @@ def default_schedule(kernel: Kernel, target: Target) -> Kernel:
     if len(loops) == 1 and isinstance(loops[0], Parallel):
         if not any(isinstance(s, Store | Update) for s in kernel.body):
             kernel = parallelize(kernel, loops[0].axis)
-    lanes = vector_lanes(kernel, target)
-    if lanes > 1:
-        for axis, width, times in _vector_axes(kernel.body, lanes):
-            kernel = vectorize(kernel, axis, width)
+    if target.vector_bits:
+        for axis, times in _vector_axes(kernel.body, target.vector_bits // 64):
+            kernel = vectorize(kernel, axis, vector_lanes(find_axis(kernel, axis), target))
             if times > 1:
                 kernel = unroll(kernel, axis, times)
     return kernel
 
 
-def vector_lanes(kernel: Kernel, target: Target) -> int:
-    """Lanes of a vector of the widest type that the kernel's values have (bools aside)."""
-    dtypes = value_dtypes(kernel.body)
-    indices = {s.name for s in walk(kernel.body) if isinstance(s, IndexValue | Constant)}
-    bits = [d.bits for name, d in dtypes.items() if name not in indices and d.bits > 1]
-    bits = [b // 2 if b == 128 else b for b in bits]
-    widest = max(bits, default=64)
-    return target.vector_bits // widest if target.vector_bits else 1
+def vector_lanes(loop: Parallel | Reduce, target: Target) -> int:
+    """Lanes of a vector of the widest type among the loop's values; bools, literals and what
+    only says where to load do not count."""
+    dtypes = value_dtypes((loop,))
+    aside = {s.name for s in walk(loop.body) if isinstance(s, IndexValue | Constant)}
+    for s in walk(loop.body):
+        if isinstance(s, Load | Store | Update):
+            aside |= {i.value for i in s.index if isinstance(i, Checked)}
+    bits = [d.bits for name, d in dtypes.items() if name not in aside and d.bits > 1]
+    widest = max((b // 2 if b == 128 else b for b in bits), default=64)
+    return target.vector_bits // widest
 
 
-Choice = tuple[str, int, int]
+Choice = tuple[str, int]  # axis, unrolling
+COLUMNS = 8  # vectors of columns that a column reduction takes at once
 
 
 def _vector_axes(body: tuple[Statement, ...], lanes: int) -> list[Choice]:
@@ -153,15 +157,16 @@ def _in_nest(loop: Parallel | Reduce, lanes: int) -> list[Choice]:
     small = isinstance(loop.extent, int) and loop.extent < max(2, lanes // 2)
     if isinstance(loop, Reduce):
         alone = inner or small or loop.tree or not _runs_along(loop)
-        return [] if alone else [(loop.axis, lanes, 1)]
+        return [] if alone else [(loop.axis, 1)]
     if not inner:
-        return [] if small else [(loop.axis, lanes, 1)]
+        return [] if small else [(loop.axis, 1)]
     below = _vector_axes(loop.body, lanes)
     if below or small:
         return below
     if all(isinstance(s, Parallel | Reduce) for s in inner):
         columns = any(isinstance(s, Reduce) for s in inner)
-        return [(loop.axis, lanes, 4 if columns else 1)]
+        light = sum(isinstance(s, Let) for s in walk(loop.body)) <= 8
+        return [(loop.axis, (COLUMNS if light else 2) if columns else 1)]
     return []
 
 

@@ -169,12 +169,10 @@ def _reciprocal_slope(emit: Any, x: Any, y: Any) -> Any:
 
 def _extreme_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     """The operand that is the result gets the cotangent, the first one at a tie."""
-    a, b = node.operands
+    a = node.operands[0]
     y = node.results[0]
-    first = emit.logical_or(emit.equal(a, y), emit.not_equal(a, a))
-    # fmax and fmin: a NaN in a is not what came out unless b is NaN too.
-    first = emit.logical_and(first, emit.logical_or(emit.equal(y, y), emit.not_equal(a, a)))
-    first = emit.select(emit.not_equal(a, a), emit.not_equal(y, y), first)
+    # A NaN in a came out unless fmax or fmin preferred b.
+    first = emit.select(emit.not_equal(a, a), emit.not_equal(y, y), emit.equal(a, y))
     return [where_zero(emit, first, cts[0]),
             where_zero(emit, emit.logical_not(first), cts[0])]  # fmt: skip
 

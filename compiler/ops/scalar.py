@@ -22,11 +22,10 @@ on them is expanded to words on real parts here. Every word has one meaning for 
 * ``convert`` float to integer truncates; NaN and what does not fit give the type's minimum
   for signed and, for unsigned, the low bits of the signed 64-bit conversion (u64: of the
   value less 2**63 where it is at least that);
-* ``fma`` rounds once; ``scale`` takes an integral count of at most 2000 (f64) or 250 (f32) in
-  magnitude and rounds once, into the denormals too; NaN and infinity in `a` stay.
+* ``fma`` and ``scale`` round once; `scale` by at most 2**250 (f32), 2**2000 (f64) either way;
 * f16 and bf16 are only converted (to and from f32; f16 also from f64), bitcast and selected.
 
-Not here: op names, graphs, vectors.
+Not here: the table of words (words.py), op names, graphs, vectors.
 """
 
 from __future__ import annotations
@@ -35,66 +34,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..types import (
-    BF16, BOOL, F16, F32, F64, I32, I64, DType, complex_of, real_part_of,
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    DType,
+    complex_of,
+    real_part_of,
 )  # fmt: skip
+from .words import WORDS
 
 Number = bool | int | float
 HALVES = (F16, BF16)
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word of the language: its name, operand count, type rule and meaning in a line."""
-
-    name: str
-    arity: int
-    rule: str
-    doc: str
-
-
-# Rules: `same`: all operands alike, result alike; `float`, `int`, `bits`: the same, restricted;
-# `compare`: operands alike, result bool; the others are spelled out at their constructors.
-WORDS: dict[str, Word] = {
-    word.name: word
-    for word in (
-        Word("add", 2, "same", "a + b"),
-        Word("sub", 2, "same", "a - b"),
-        Word("mul", 2, "same", "a * b"),
-        Word("div", 2, "float", "a / b, correctly rounded"),
-        Word("quot", 2, "int", "a / b truncated towards zero"),
-        Word("rem", 2, "int", "a - b * quot(a, b)"),
-        Word("neg", 1, "same", "-a, sign bit flipped for floats"),
-        Word("fma", 3, "float", "a * b + c, rounded once"),
-        Word("scale", 2, "float", "a * 2**b for an integral b, rounded once"),
-        Word("sqrt", 1, "float", "square root, correctly rounded"),
-        Word("abs", 1, "same", "magnitude; the minimum of a signed type stays itself"),
-        Word("copysign", 2, "float", "magnitude of a, sign of b"),
-        Word("floor", 1, "float", "round down"),
-        Word("ceil", 1, "float", "round up"),
-        Word("trunc", 1, "float", "round towards zero"),
-        Word("rint", 1, "float", "round to nearest, ties to even"),
-        Word("lt", 2, "compare", "a < b"),
-        Word("le", 2, "compare", "a <= b"),
-        Word("eq", 2, "compare", "a == b"),
-        Word("ne", 2, "compare", "a != b"),
-        Word("and", 2, "bits", "bitwise and"),
-        Word("or", 2, "bits", "bitwise or"),
-        Word("xor", 2, "bits", "bitwise exclusive or"),
-        Word("not", 1, "bits", "bitwise complement"),
-        Word("shl", 2, "int", "a << b"),
-        Word("shr", 2, "int", "a >> b, arithmetic for signed types"),
-        Word("clz", 1, "int", "leading zero bits; the width for zero"),
-        Word("popcount", 1, "int", "number of one bits"),
-        Word("mulhi", 2, "int", "high half of the double-width product"),
-        Word("select", 3, "select", "b where the bool a holds, else c"),
-        Word("convert", 1, "convert", "numeric conversion to the dtype"),
-        Word("bitcast", 1, "bitcast", "the same bits as another dtype of that width"),
-        Word("lookup", 1, "lookup", "element of a constant table at an in-range i32/i64 index"),
-        Word("real", 1, "part", "real part of a complex leaf"),
-        Word("imag", 1, "part", "imaginary part of a complex leaf"),
-        Word("complex", 2, "complex", "a complex value of two parts"),
-    )
-}
 
 
 class Scalar:
@@ -263,26 +217,11 @@ def mul(a: Scalar, b: Scalar) -> Scalar:
     return _apply("mul", a, b)
 
 
-def div(a: Scalar, b: Scalar) -> Scalar:
-    """a / b of real floats."""
-    return _apply("div", a, b)
-
-
 def neg(a: Scalar) -> Scalar:
     """-a; complex by parts."""
     if a.dtype.is_complex:
         return complex_(-real(a), -imag(a))
     return _apply("neg", a)
-
-
-def quot(a: Scalar, b: Scalar) -> Scalar:
-    """Integer division truncated towards zero; 0 where b is 0."""
-    return _apply("quot", a, b)
-
-
-def rem(a: Scalar, b: Scalar) -> Scalar:
-    """Remainder of `quot`; 0 where b is 0."""
-    return _apply("rem", a, b)
 
 
 def fma(a: Scalar, b: Operand, c: Operand) -> Scalar:
@@ -295,39 +234,31 @@ def scale(a: Scalar, exponent: Operand) -> Scalar:
     return _apply("scale", a, _like(exponent, a))
 
 
-def sqrt(a: Scalar) -> Scalar:
-    """Square root."""
-    return _apply("sqrt", a)
+def _unary(word: str) -> Callable[[Scalar], Scalar]:
+    return lambda a: _apply(word, a)
 
 
-def absolute(a: Scalar) -> Scalar:
-    """Magnitude of a real scalar."""
-    return _apply("abs", a)
+def _binary(word: str) -> Callable[[Scalar, Scalar], Scalar]:
+    return lambda a, b: _apply(word, a, b)
+
+
+# Plain words; what they mean stands in the table.
+sqrt = _unary("sqrt")
+absolute = _unary("abs")
+floor = _unary("floor")
+ceil = _unary("ceil")
+trunc = _unary("trunc")
+rint = _unary("rint")
+clz = _unary("clz")
+popcount = _unary("popcount")
+div = _binary("div")
+quot = _binary("quot")
+rem = _binary("rem")
 
 
 def copysign(a: Scalar, b: Operand) -> Scalar:
     """Magnitude of a with the sign of b."""
     return _apply("copysign", a, _like(b, a))
-
-
-def floor(a: Scalar) -> Scalar:
-    """Round down."""
-    return _apply("floor", a)
-
-
-def ceil(a: Scalar) -> Scalar:
-    """Round up."""
-    return _apply("ceil", a)
-
-
-def trunc(a: Scalar) -> Scalar:
-    """Round towards zero."""
-    return _apply("trunc", a)
-
-
-def rint(a: Scalar) -> Scalar:
-    """Round to nearest, ties to even."""
-    return _apply("rint", a)
 
 
 def eq(a: Scalar, b: Scalar) -> Scalar:
@@ -347,16 +278,6 @@ def ne(a: Scalar, b: Scalar) -> Scalar:
 def is_nan(a: Scalar) -> Scalar:
     """True for a NaN."""
     return ne(a, a)
-
-
-def clz(a: Scalar) -> Scalar:
-    """Leading zeros of an integer."""
-    return _apply("clz", a)
-
-
-def popcount(a: Scalar) -> Scalar:
-    """One bits of an integer."""
-    return _apply("popcount", a)
 
 
 def mulhi(a: Scalar, b: Operand) -> Scalar:
@@ -396,9 +317,9 @@ def convert(a: Scalar, dtype: DType) -> Scalar:
         return convert(Scalar("convert", (a,), F32), dtype)
     if dtype is BOOL:
         return a.differs(0)
-    if dtype in HALVES and a.dtype is not F32 and (a.dtype, dtype) != (F64, F16):
-        return convert(convert(a, F32), dtype)
-    return Scalar("convert", (a,), dtype)
+    direct = a.dtype is F32 or (a.dtype, dtype) == (F64, F16)
+    source = a if dtype not in HALVES or direct else convert(a, F32)
+    return Scalar("convert", (source,), dtype)
 
 
 def bitcast(a: Scalar, dtype: DType) -> Scalar:
@@ -436,9 +357,7 @@ def complex_(re: Scalar, im: Scalar) -> Scalar:
     return Scalar("complex", (re, im), complex_of(re.dtype))
 
 
-def rarely(
-    condition: Scalar, slow: Sequence[Scalar], fast: Sequence[Scalar]
-) -> tuple[Scalar, ...]:
+def rarely(condition: Scalar, slow: Sequence[Scalar], fast: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """Per lane `slow` where `condition` holds, else `fast`; `slow` costs nothing when unused."""
     if [s.dtype for s in slow] != [f.dtype for f in fast]:
         raise TypeError("rarely: both sides must have the same dtypes")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,9 +23,7 @@ Lanes = np.ndarray[Any, np.dtype[Any]]
 
 def evaluate(function: ScalarFunction, operands: Sequence[Lanes]) -> tuple[Lanes, ...]:
     """The results of `function` for arrays of equal length, one element a lane."""
-    arrays = [
-        np.ascontiguousarray(x, p.dtype.numpy) for x, p in zip(operands, function.params)
-    ]
+    arrays = [np.ascontiguousarray(x, p.dtype.numpy) for x, p in zip(operands, function.params)]
     values: dict[int, Lanes] = {id(p): x for p, x in zip(function.params, arrays)}
     run = _Run(len(arrays[0]) if arrays else 1, values)
     with np.errstate(all="ignore"):
@@ -60,7 +58,7 @@ class _Run:
         if node.word == "const":
             return np.full(self.lanes, node.attr, node.dtype.numpy)
         if node.word == "result":
-            region, index = node.attr  # type: ignore[misc]
+            region, index = cast(tuple[Rarely | Loop, int], node.attr)
             return self._region(region)[index]
         args = [self.values[id(a)] for a in node.args]
         made = _MEANING[node.word](node, *args)
@@ -187,7 +185,8 @@ def _shift(left: bool) -> Callable[..., Lanes]:
 
 
 def _scale(node: Scalar, a: Lanes, b: Lanes) -> Lanes:
-    return np.ldexp(a, np.clip(np.nan_to_num(b), -5000, 5000).astype(np.int32))
+    exponent = np.clip(np.nan_to_num(b), -5000, 5000).astype(np.int32)
+    return np.asarray(np.ldexp(a, exponent), a.dtype)
 
 
 def _clz(node: Scalar, a: Lanes) -> Lanes:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from .base import Pass
 from .dedupe import Dedupe
 from .fold import Fold
+from .fuse import Fuse
 from .prune import Prune
 from .simplify import Simplify
 
@@ -24,4 +25,4 @@ PIPELINE: tuple[Pass, ...] = (
 )
 
 # What the command line and the text cases may name.
-PASSES: Mapping[str, Pass] = {step.name: step for step in PIPELINE}
+PASSES: Mapping[str, Pass] = {step.name: step for step in (*PIPELINE, Fuse())}

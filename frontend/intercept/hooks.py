@@ -185,7 +185,7 @@ def named_all(names: tuple[str, ...], items: Any) -> Any:
 
 
 def _take_name(name: str, item: Any) -> None:
-    trace: Trace = item.trace
+    trace: Trace = item.tracing
     value = item._last_value() if type(item) is not TracedNumber else item.value
     node = value.node
     if node is None or not trace.alive or value in trace.named:

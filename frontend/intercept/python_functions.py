@@ -32,7 +32,7 @@ def traced_len(items: Any) -> Any:
         shape = items.tensor_type.shape
         if not shape:
             raise TypeError("len() of unsized object")
-        return user_size(items.trace, shape[0])
+        return user_size(items.tracing, shape[0])
     if type(items) is Selection:
         return items.shape[0]
     return len(items)
@@ -73,7 +73,7 @@ def traced_range(*args: Any) -> range:
 def _fixed(item: Any) -> Any:
     if type(item) is TracedSize:
         reason = "a Python loop runs over range() of it while the function is traced"
-        return item.trace.sizes.specialise(item.size, reason)
+        return item.tracing.sizes.specialise(item.size, reason)
     return item
 
 

@@ -59,8 +59,8 @@ def substituted(function: FunctionType, callee: Callee, trace: Trace) -> Any:
             return _ShownModule(item, show)
         if type(item) is np.ndarray:
             return capture(trace, item)
-        if isinstance(item, type) and name not in called:
-            return item  # such as dtype=np.float32
+        if isinstance(item, type | np.ufunc) and name not in called:
+            return item  # such as dtype=np.float32, np.add.reduce
         return callee(item) if callable(item) else item
 
     if global_writes(code):

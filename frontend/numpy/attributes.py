@@ -26,12 +26,14 @@ class Flags:
     def c_contiguous(self) -> bool:
         """Whether the array lies in memory in C order."""
         array = self._array
+        array.tracing.fix_layout(array.base_memory.layout_of)
         return is_contiguous(array.tensor_type.shape, array.element_strides())
 
     @property
     def f_contiguous(self) -> bool:
         """Whether the array lies in memory in Fortran order."""
         array = self._array
+        array.tracing.fix_layout(array.base_memory.layout_of)
         return is_contiguous(array.tensor_type.shape[::-1], array.element_strides()[::-1])
 
     contiguous = c_contiguous
@@ -67,7 +69,8 @@ def flags(a: Any) -> Any:
 def strides(a: Any) -> Any:
     """ndarray.strides, in bytes."""
     array = movement.view_of(a)
-    return tuple(user_size(array.trace, s * array.itemsize) for s in array.element_strides())
+    array.tracing.fix_layout(array.base_memory.layout_of)
+    return tuple(user_size(array.tracing, s * array.itemsize) for s in array.element_strides())
 
 
 def flat(a: Any) -> Any:

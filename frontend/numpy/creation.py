@@ -312,7 +312,7 @@ def _same(trace: Trace, item: Any, wanted: DType | None) -> Any:
     if isinstance(item, np.ndarray) and type(item) not in (TracedArray, TracedScalar):
         item = capture(trace, item)
     if type(item) is TracedArray and (wanted is None or item.tensor_type.dtype is wanted):
-        return item if item.trace is trace else None
+        return item if item.tracing is trace else None
     return None
 
 

@@ -127,7 +127,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     sections = operator.index(indices_or_sections)
     if sections <= 0:
         raise ValueError("number sections must be larger than 0.")
-    size = array.trace.sizes.specialise(extent, "array_split shares out this axis")
+    size = array.tracing.sizes.specialise(extent, "array_split shares out this axis")
     each, extra = divmod(size, sections)
     sizes = [each + 1] * extra + [each] * (sections - extra)
     return _pieces(array, place, sizes)
@@ -143,7 +143,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     if sections <= 0:
         raise ValueError("number sections must be larger than 0.")
     extent = array.tensor_type.shape[place]
-    trace = array.trace
+    trace = array.tracing
     if not trace.sizes.equal(extent % sections, 0, "split makes equal parts"):
         raise ValueError("array split does not result in an equal division")
     each = floor_divide(trace.sizes.normal(extent), sections)

@@ -31,6 +31,9 @@ from .operands import is_traced, value_of
 from .words import broadcast_shapes
 
 
+_GAP = object()  # stands for an ellipsis that stands for no axes
+
+
 @dataclass(slots=True)
 class Subscript:
     """steps: views to take first. indices: i64 values for the axes from `axis` on, after the
@@ -47,7 +50,7 @@ class Subscript:
 class _Row:
     """One entry of a key, as it stands in the result of slicing."""
 
-    kind: str  # "axis", "new", "drop", "index", "mask"
+    kind: str  # "axis", "new", "drop", "gap" (an ellipsis of no axes), "index", "mask"
     size: Size = 1
     index: Value | None = None
 
@@ -61,7 +64,7 @@ def understand(trace: Trace, shape: tuple[Size, ...], key: Any) -> Subscript:
         found.steps.append(region)
     special = [row for row in rows if row.kind in ("index", "mask")]
     new_shape = tuple(
-        [size for row in rows if row.kind != "drop" for size in _sizes_of_row(row)]
+        [size for row in rows for size in _sizes_of_row(row)]
     )
     sliced = region.size if region is not None else shape
     if new_shape != sliced:
@@ -76,6 +79,8 @@ def understand(trace: Trace, shape: tuple[Size, ...], key: Any) -> Subscript:
 
 
 def _sizes_of_row(row: _Row) -> tuple[Size, ...]:
+    if row.kind in ("drop", "gap"):
+        return ()
     if row.kind == "mask":
         assert row.index is not None
         return row.index.tensor.shape
@@ -86,7 +91,7 @@ def _place(trace: Trace, found: Subscript, rows: list[_Row]) -> None:
     """Bring the indexed axes together, to where NumPy puts their result."""
     marks = [i for i, row in enumerate(rows) if row.kind in ("index", "mask", "drop")]
     adjacent = marks == list(range(marks[0], marks[-1] + 1))
-    kept = [row for row in rows if row.kind != "drop"]
+    kept = [row for row in rows if row.kind not in ("drop", "gap")]
     axes: list[int] = []
     position = 0
     before = 0
@@ -147,7 +152,7 @@ def _rows(
     missing = [slice(None)] * (len(shape) - used)
     if ellipses:
         at = next(i for i, item in enumerate(items) if item is Ellipsis)
-        items[at : at + 1] = missing
+        items[at : at + 1] = missing or [_GAP]
     else:
         items += missing
     rows: list[_Row] = []
@@ -164,6 +169,8 @@ def _rows(
         axis = len(start)
         if item is None:
             rows.append(_Row("new"))
+        elif item is _GAP:
+            rows.append(_Row("gap"))
         elif isinstance(item, slice):
             if item == slice(None):
                 region(0, shape[axis])

@@ -16,7 +16,7 @@ from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.state import Trace, fail, require_dtype, running
-from ..tracing.tensor import result
+from ..tracing.tensor import fresh, result
 from .axes import one_axis
 from .operands import common_dtype, value_of, weak_type
 from .ufuncs import deliver
@@ -160,7 +160,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         ):
             raise fail("TM209", "shape-mismatch for sum", f"{x.type!r} and {y.type!r}, axes {pair}")
         pairs.append(pair)
-    return result(trace, contract(trace, x, y, pairs))
+    return fresh(trace, contract(trace, x, y, pairs))
 
 
 def vecdot(x1: Any, x2: Any, /, *args: Any, axis: Any = -1, **keywords: Any) -> Any:

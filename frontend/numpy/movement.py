@@ -23,6 +23,7 @@ from ..tracing.views import (
     Reshape,
     Slice,
     Transpose,
+    is_contiguous,
     reshaped_strides,
 )
 from .axes import listed_axes, one_axis, reshape_argument, shape_argument
@@ -44,10 +45,10 @@ def reshape(
     shape = newshape if shape is None else shape
     array = view_of(a)
     if order == "F":
-        new = reshape_argument(array.trace, array.tensor_type.shape, shape)
+        new = reshape_argument(array.tracing, array.tensor_type.shape, shape)
         flipped = _reshaped(transpose(array), new[::-1], copy)
         return transpose(flipped)
-    new = reshape_argument(array.trace, array.tensor_type.shape, shape)
+    new = reshape_argument(array.tracing, array.tensor_type.shape, shape)
     return _reshaped(array, new, copy)
 
 
@@ -59,11 +60,14 @@ def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> A
 
 def _reshaped(array: TracedArray, new: tuple[Size, ...], copy: Any = None) -> TracedArray:
     """A view where NumPy gives one, else a copy."""
-    trace = array.trace
+    trace = array.tracing
     step = Reshape(new)
     if copy is not True:
         if array.is_plain or new == array.tensor_type.shape:
             return array.view_by(step)
+        _settle_layout(array, new)
+        new = tuple([trace.sizes.normal(size) for size in new])
+        step = Reshape(new)
         strides = array.element_strides()
         if reshaped_strides(array.tensor_type.shape, strides, new) is not None:
             return array.view_by(step)
@@ -72,14 +76,32 @@ def _reshaped(array: TracedArray, new: tuple[Size, ...], copy: Any = None) -> Tr
     return fresh(trace, step.read(trace, array.value))
 
 
+def _settle_layout(array: TracedArray, new: tuple[Size, ...] = ()) -> None:
+    """Guard what decides whether an array of other than C order can be viewed."""
+    trace = array.tracing
+    trace.fix_layout(array.base_memory.layout_of)
+    for size in (*array.tensor_type.shape, *new):
+        trace.sizes.equal(size, 1, "whether a reshape is a view depends on axes of size 1")
+
+
 def ravel(a: Any, order: str = "C") -> Any:
-    """np.ravel"""
-    return reshape(a, -1, "C" if order in ("K", "A") else order)
+    """np.ravel: a view of a C-contiguous array only"""
+    array = view_of(a)
+    if not array.is_plain and order != "F":
+        _settle_layout(array)
+        if not is_contiguous(array.tensor_type.shape, array.element_strides()):
+            return flatten(array, order)
+    return reshape(array, -1, "C" if order in ("K", "A") else order)
 
 
 def flatten(a: Any, order: str = "C") -> Any:
     """ndarray.flatten"""
-    return fresh(running(), reshape(a, -1, "C" if order in ("K", "A") else order).value)
+    array = view_of(a)
+    if order in ("K", "A") and not array.is_plain:
+        _settle_layout(array)
+        if not is_contiguous(array.tensor_type.shape, array.element_strides()):
+            raise fail("TM111", f"order={order!r} of an array that is not C-contiguous")
+    return fresh(running(), reshape(array, -1, "C" if order in ("K", "A") else order).value)
 
 
 def transpose(a: Any, axes: Any = None) -> Any:
@@ -159,11 +181,15 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     array = view_of(a)
     shape = array.tensor_type.shape
     if axis is None:
-        axes = tuple(i for i, n in enumerate(shape) if n == 1)
+        sizes = array.tracing.sizes
+        axes = tuple(
+            i for i, n in enumerate(shape) if sizes.equal(n, 1, "squeeze drops axes of size 1")
+        )
+        shape = array.tensor_type.shape
     else:
         axes = listed_axes(axis, len(shape))
         for i in axes:
-            if not array.trace.sizes.equal(shape[i], 1, "squeeze takes axes of size 1"):
+            if not array.tracing.sizes.equal(shape[i], 1, "squeeze takes axes of size 1"):
                 raise ValueError(
                     "cannot select an axis to squeeze out which has size not equal to one"
                 )
@@ -176,7 +202,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to"""
     found = view_of(array)
     wanted = shape_argument(shape)
-    trace = found.trace
+    trace = found.tracing
     have = found.tensor_type.shape
     if len(have) > len(wanted):
         raise fail(
@@ -300,7 +326,7 @@ def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
         )
     if have.bits == wanted.bits:
         return array.view_by(Bits(wanted))
-    trace = array.trace  # bool is one byte of 0 or 1, one bit in the graph
+    trace = array.tracing  # bool is one byte of 0 or 1, one bit in the graph
     made = fresh(trace, trace.cast(array.value, wanted))
     made.base_memory.writeable = False
     return made
@@ -322,7 +348,7 @@ def _own_order(array: TracedArray) -> Any:
 
 
 def _magnitude(array: TracedArray, stride: Size) -> int:
-    return abs(array.trace.sizes.hint(stride))
+    return abs(array.tracing.sizes.hint(stride))
 
 
 def real(val: Any) -> Any:

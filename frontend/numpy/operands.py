@@ -43,9 +43,9 @@ def value_of(item: Any) -> Value:
     trace = running()
     kind = type(item)
     if kind is TracedArray or kind is TracedScalar:
-        return item.value if item.trace is trace else lift(trace, item)
+        return item.value if item.tracing is trace else lift(trace, item)
     if kind is TracedNumber:
-        return item.value if item.trace is trace else lift(trace, item)
+        return item.value if item.tracing is trace else lift(trace, item)
     if kind is TracedSize:
         return trace.size_value(item.now())
     if kind in _WEAK:
@@ -67,7 +67,7 @@ def array_of(item: Any) -> TracedArray | TracedScalar:
     """The traced array (keeping views and scalars) for any array-like."""
     kind = type(item)
     if kind is TracedArray or kind is TracedScalar:
-        if item.trace is not running():
+        if item.tracing is not running():
             return fresh(running(), lift(running(), item))
         found: TracedArray | TracedScalar = item
         return found
@@ -157,7 +157,7 @@ def shape_of(item: Any) -> tuple[Size, ...]:
 
 def as_number(item: TracedSize) -> TracedNumber:
     """A size as a run-time int."""
-    trace: Trace = item.trace
+    trace: Trace = item.tracing
     return TracedNumber(trace, trace.size_value(item.now()), int)
 
 

@@ -33,7 +33,7 @@ class Selection(Traced):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, trace: Trace, whole: Value, mask: Value, axis: int) -> None:
-        self.trace = trace
+        self.tracing = trace
         self.whole = whole
         self.mask = mask
         self.axis = axis
@@ -67,7 +67,7 @@ class Selection(Traced):
     @property
     def size(self) -> Any:
         """The number of elements, a run-time number."""
-        trace = self.trace
+        trace = self.tracing
         count = self._count()
         for n in self.rest:
             count = trace.emit("mul", count, trace.size_value(n))
@@ -76,9 +76,9 @@ class Selection(Traced):
     @property
     def shape(self) -> tuple[Any, ...]:
         """The run-time number of selected elements beside the other sizes."""
-        shape = list(fresh(self.trace, self.whole).shape)
+        shape = list(fresh(self.tracing, self.whole).shape)
         shape[self.axis : self.axis + self.mask.tensor.rank] = [
-            TracedNumber(self.trace, self._count(), int)
+            TracedNumber(self.tracing, self._count(), int)
         ]
         return tuple(shape)
 
@@ -90,17 +90,17 @@ class Selection(Traced):
 
     def _count(self) -> Value:
         axes = tuple(range(self.mask.tensor.rank))
-        made: Value = self.trace.emit("sum", self.trace.cast(self.mask, I64), axes=axes)
+        made: Value = self.tracing.emit("sum", self.tracing.cast(self.mask, I64), axes=axes)
         return made
 
     def full_mask(self) -> Value:
         """The mask, broadcastable to the whole array."""
         behind = self.whole.tensor.rank - self.axis - self.mask.tensor.rank
-        return reshape(self.trace, self.mask, (*self.mask.tensor.shape, *(1,) * behind))
+        return reshape(self.tracing, self.mask, (*self.mask.tensor.shape, *(1,) * behind))
 
     def like(self, whole: Value) -> Selection:
         """Another selection by the same mask."""
-        return Selection(self.trace, whole, self.mask, self.axis)
+        return Selection(self.tracing, whole, self.mask, self.axis)
 
     def size_error(self) -> Exception:
         """The error for a use that needs the number of elements."""
@@ -135,7 +135,7 @@ class Selection(Traced):
 
     def astype(self, dtype: Any, **_: Any) -> Selection:
         """Converted elements."""
-        return self.like(fresh(self.trace, self.whole).astype(dtype).value)
+        return self.like(fresh(self.tracing, self.whole).astype(dtype).value)
 
     def copy(self, order: str = "C") -> Selection:
         """Itself: selections never change."""
@@ -173,7 +173,7 @@ def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
                     hint="use one mask for both, or np.where on the whole arrays",
                 )
             wrap = fresh if item.whole.tensor.rank else TracedScalar
-            operands.append(wrap(first.trace, item.whole))
+            operands.append(wrap(first.tracing, item.whole))
             continue
         behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
         if getattr(item, "ndim", 0) > behind:
@@ -202,7 +202,7 @@ def _masked_reduction(function: Any, extreme: str = "") -> Any:
     def reducer(selection: Selection, axis: Any = None, **keywords: Any) -> Any:
         if not _axis_is_masked(selection, axis) or keywords.get("keepdims") is True:
             raise selection.size_error()
-        trace = selection.trace
+        trace = selection.tracing
         keywords = {k: v for k, v in keywords.items() if v is not None and k != "keepdims"}
         mask = fresh(trace, selection.full_mask())
         if extreme:
@@ -225,7 +225,7 @@ def _least(selection: Selection, extreme: str) -> Any:
         number = limits.min if extreme == "max" else limits.max
     else:
         number = -np.inf if extreme == "max" else np.inf
-    return result(selection.trace, selection.trace.literal(number, dtype))
+    return result(selection.tracing, selection.tracing.literal(number, dtype))
 
 
 def _reduced(selection: Selection, ufunc: Any, keywords: Any) -> Any:

@@ -18,7 +18,7 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
-from ..tracing.views import Strides, fresh_strides
+from ..tracing.views import fresh_strides
 from .operands import value_of
 from .promotion import COMPARISONS, Loop, loop_for
 from .words import broadcast_to, full
@@ -58,15 +58,16 @@ def call(
             _check_exponent(trace, values[1], items[1])
         made = trace.emit(loop.op, *values)
     if out is None and where is True and type(made) is Value:
-        return result(trace, made, _strides(args, made) if has_views else None)
+        wrapped = result(trace, made)
+        return _ordered(wrapped, args) if has_views else wrapped
     results = made if isinstance(made, tuple) else (made,)
     outs = out if isinstance(out, tuple) else (out,) * (1 if out is None else len(results))
     outs = outs if len(outs) == len(results) else (None,) * len(results)
-    wrapped = tuple(
+    delivered = tuple(
         deliver(trace, value, target, where, casting, ufunc.__name__)
         for value, target in zip(results, outs)
     )
-    return wrapped if len(wrapped) > 1 else wrapped[0]
+    return delivered if len(delivered) > 1 else delivered[0]
 
 
 def deliver(
@@ -124,7 +125,7 @@ def _operands(
     for item in args:
         kind = type(item)
         if kind is TracedArray or kind is TracedScalar:
-            value = item.value if item.trace is trace else value_of(item)
+            value = item.value if item.tracing is trace else value_of(item)
             keys.append(value.type.dtype.numpy)
             items.append(value)
             if kind is TracedArray and (item.steps or item.base_memory.strides is not None):
@@ -167,7 +168,7 @@ def _values(trace: Trace, loop: Loop, items: list[Any]) -> Any:
 
 def weak_value(trace: Trace, item: TracedNumber, dtype: DType) -> Value:
     """A run-time Python number as `dtype`; an int that does not fit fails the call."""
-    value = item.value if item.trace is trace else value_of(item)
+    value = item.value if item.tracing is trace else value_of(item)
     if item.kind is int and dtype.is_integer and (dtype.bits < 64 or dtype.kind == "u"):
         limits = np.iinfo(dtype.numpy)
         low = trace.literal(int(limits.min), value.tensor.dtype)
@@ -226,13 +227,17 @@ def _signature(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
     return (None,) * ufunc.nin + (require_dtype(dtype).numpy,) * ufunc.nout
 
 
-def _strides(args: tuple[Any, ...], made: Value) -> Strides | None:
-    shape = made.tensor.shape
-    if len(shape) < 2:
-        return None
+def _ordered(made: Any, args: tuple[Any, ...]) -> Any:
+    """The result, its axes in memory in the order of the operands' as NumPy lays them."""
+    if type(made) is not TracedArray or made.ndim < 2:
+        return made
     arrays = [a for a in args if type(a) is TracedArray]
-    return fresh_strides(
+    base = made.base_memory
+    base.strides = fresh_strides(
         [a.tensor_type for a in arrays],
         [None if a.is_plain else a.element_strides() for a in arrays],
-        shape,
+        made.tensor_type.shape,
     )
+    if base.strides is not None:
+        base.layout_of = frozenset().union(*[a.base_memory.layout_of for a in arrays])
+    return made

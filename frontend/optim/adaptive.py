@@ -107,6 +107,6 @@ class Adam(Optimizer):
         slots[1].assign(second)
         t = (self.step.read() + 1).astype(np.float64)
         scale = (rate / (1 - b1**t)).astype(variable.dtype)
-        spread = np.sqrt(1 - b2**t).astype(variable.dtype)
-        step = scale * first / (np.sqrt(second) / spread + self.eps)
+        spread = (1 / np.sqrt(1 - b2**t)).astype(variable.dtype)
+        step = scale * first / (np.sqrt(second) * spread + self.eps)
         variable.assign(variable.read() - step)

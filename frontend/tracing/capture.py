@@ -83,17 +83,17 @@ def refuse_shared_memory(trace: Trace, input: int) -> None:
 def lift(trace: Trace, item: Any) -> Value:
     """A value of an enclosing trace as an input of this one. Raises TraceError for others."""
     chain = [trace]
-    while chain[-1] is not item.trace:
+    while chain[-1] is not item.tracing:
         outer = chain[-1].outer
         if outer is None:
-            item.trace.check_alive(item.made)
+            item.tracing.check_alive(item.made)
             raise fail(
                 "TM103",
                 f"{item!r} belongs to another trace that is still running",
                 hint="pass it as an argument",
             )
         chain.append(outer)
-    item.trace.check_alive(item.made)
+    item.tracing.check_alive(item.made)
     value: Value = item.value
     for inner in reversed(chain[:-1]):
         found = inner.captured.get(value)

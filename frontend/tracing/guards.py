@@ -70,23 +70,30 @@ class ScalarGuard:
 
 @dataclass(frozen=True, slots=True)
 class StridesGuard:
-    """The array argument `leaf` has these strides in elements (None: it is C-contiguous)."""
+    """The array argument `leaf` lies in memory as it did.
+
+    order: its axes in the order in which it is contiguous; where that is None, `expected` are
+    its exact strides in elements.
+    """
 
     leaf: int
-    expected: tuple[int, ...] | None
+    order: tuple[int, ...] | None
+    expected: tuple[int, ...]
     reason: str
     location: Location | None = None
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Test it for the flat arguments of a call."""
         array = leaves[self.leaf]
-        if self.expected is None:
-            return bool(array.flags.c_contiguous)
+        if self.order is not None:
+            return bool(array.transpose(self.order).flags.c_contiguous)
         return tuple(s // array.itemsize for s in array.strides) == self.expected
 
     @property
     def text(self) -> str:
         """Such as ``argument 0 has strides (1, 4)``."""
+        if self.order is not None:
+            return f"argument {self.leaf} is contiguous in the order of axes {self.order}"
         return f"argument {self.leaf} has strides {self.expected}"
 
 

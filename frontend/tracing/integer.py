@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class TracedSize:
     """A size. Behaves as an int wherever it can without being one."""
 
-    __slots__ = ("size", "trace")
+    __slots__ = ("size", "tracing")
     __array_priority__ = 1000.0
 
     def __init__(self, trace: Trace, size: Dim) -> None:
-        self.trace = trace
+        self.tracing = trace
         self.size = size
 
     @property
@@ -34,10 +34,10 @@ class TracedSize:
 
     def now(self) -> Size:
         """The size over the symbols that remain."""
-        return self.trace.sizes.normal(self.size)
+        return self.tracing.sizes.normal(self.size)
 
     def __index__(self) -> int:
-        return self.trace.sizes.specialise(self.size, f"Python code needs {self.size!r} as a number")
+        return self.tracing.sizes.specialise(self.size, f"Python code needs {self.size!r} as a number")
 
     __int__ = __index__
     __hash__ = lambda self: hash(self.__index__())  # noqa: E731
@@ -46,7 +46,7 @@ class TracedSize:
         return float(self.__index__())
 
     def __bool__(self) -> bool:
-        return not self.trace.sizes.equal(self.size, 0, "Python code asks whether it is zero")
+        return not self.tracing.sizes.equal(self.size, 0, "Python code asks whether it is zero")
 
     def __add__(self, other: Any) -> Any:
         return self._apply(other, lambda a, b: a + b, "__add__")
@@ -90,7 +90,7 @@ class TracedSize:
             total: Size = 1
             for _ in range(other):
                 total = total * self.now()
-            return user_size(self.trace, total)
+            return user_size(self.tracing, total)
         return self._leave("__pow__", other)
 
     def __rpow__(self, other: Any) -> Any:
@@ -109,7 +109,7 @@ class TracedSize:
         return self // 2**other if type(other) is int else self._leave("__rshift__", other)
 
     def __neg__(self) -> Any:
-        return user_size(self.trace, -self.now())
+        return user_size(self.tracing, -self.now())
 
     def __pos__(self) -> Any:
         return self
@@ -141,10 +141,10 @@ class TracedSize:
         return self._compare(other, lambda s, a, b, why: s.at_least(a, b, why), "__ge__")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        return self.trace.dispatch.ufunc(ufunc, method, args, keywords)
+        return self.tracing.dispatch.ufunc(ufunc, method, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        return self.trace.dispatch.function(function, args, keywords)
+        return self.tracing.dispatch.function(function, args, keywords)
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         return self.number().__array__()
@@ -163,7 +163,7 @@ class TracedSize:
 
     def number(self) -> Any:
         """The size as a run-time number of the graph."""
-        return self.trace.dispatch.number(self)
+        return self.tracing.dispatch.number(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -173,9 +173,9 @@ class TracedSize:
     def _apply(self, other: Any, function: Callable[[Size, Size], Size], name: str) -> Any:
         kind = type(other)
         if kind is int or kind is bool:
-            return user_size(self.trace, function(self.now(), int(other)))
+            return user_size(self.tracing, function(self.now(), int(other)))
         if kind is TracedSize:
-            return user_size(self.trace, function(self.now(), other.now()))
+            return user_size(self.tracing, function(self.now(), other.now()))
         return self._leave(name, other)
 
     def _compare(self, other: Any, decide: Callable[..., bool], name: str) -> Any:
@@ -186,7 +186,7 @@ class TracedSize:
             right = other.now()
         else:
             return self._leave(name, other)
-        return decide(self.trace.sizes, self.now(), right, "Python code compares these sizes")
+        return decide(self.tracing.sizes, self.now(), right, "Python code compares these sizes")
 
     def _leave(self, name: str, other: Any) -> Any:
         """Arithmetic with something else: the size becomes a run-time number."""

@@ -51,11 +51,11 @@ _ARITHMETIC: dict[str, tuple[str, type, type | None]] = {
 class TracedNumber:
     """A Python number of kind `kind` (bool, int, float or complex)."""
 
-    __slots__ = ("kind", "trace", "value")
+    __slots__ = ("kind", "tracing", "value")
     __array_priority__ = 1000.0
 
     def __init__(self, trace: Trace, value: Value, kind: type) -> None:
-        self.trace = trace
+        self.tracing = trace
         self.value = value
         self.kind = kind
 
@@ -67,20 +67,20 @@ class TracedNumber:
     def real(self) -> Any:
         """The real part."""
         if self.kind is complex:
-            return TracedNumber(self.trace, self.trace.emit("real", self.value), float)
+            return TracedNumber(self.tracing, self.tracing.emit("real", self.value), float)
         return self
 
     @property
     def imag(self) -> Any:
         """The imaginary part."""
         if self.kind is complex:
-            return TracedNumber(self.trace, self.trace.emit("imag", self.value), float)
+            return TracedNumber(self.tracing, self.tracing.emit("imag", self.value), float)
         return 0.0 if self.kind is float else 0
 
     def conjugate(self) -> Any:
         """The complex conjugate."""
         if self.kind is complex:
-            return TracedNumber(self.trace, self.trace.emit("conj", self.value), complex)
+            return TracedNumber(self.tracing, self.tracing.emit("conj", self.value), complex)
         return self
 
     def item(self) -> TracedNumber:
@@ -95,7 +95,7 @@ class TracedNumber:
             raise TypeError(
                 f"{kind.__name__}() argument must be a string or a real number, not 'complex'"
             )
-        return TracedNumber(self.trace, self.trace.cast(self.value, KINDS[kind]), kind)
+        return TracedNumber(self.tracing, self.tracing.cast(self.value, KINDS[kind]), kind)
 
     def __bool__(self) -> bool:
         return bool(self._number("bool"))
@@ -121,10 +121,10 @@ class TracedNumber:
         if self.kind is not float:
             return self
         if digits is None:
-            rounded = self.trace.emit("rint", self.value)
-            return TracedNumber(self.trace, self.trace.cast(rounded, I64), int)
-        made = self.trace.dispatch.function(np.round, (self, digits), {})
-        return TracedNumber(self.trace, made.value, float)
+            rounded = self.tracing.emit("rint", self.value)
+            return TracedNumber(self.tracing, self.tracing.cast(rounded, I64), int)
+        made = self.tracing.dispatch.function(np.round, (self, digits), {})
+        return TracedNumber(self.tracing, made.value, float)
 
     def __trunc__(self) -> Any:
         return self.converted(int)
@@ -143,7 +143,7 @@ class TracedNumber:
 
     def __abs__(self) -> Any:
         if self.kind is complex:
-            return TracedNumber(self.trace, self.trace.emit("abs", self.value), float)
+            return TracedNumber(self.tracing, self.tracing.emit("abs", self.value), float)
         return self._unary("abs")
 
     def __invert__(self) -> Any:
@@ -156,10 +156,10 @@ class TracedNumber:
         return other // self, other % self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        return self.trace.dispatch.ufunc(ufunc, method, args, keywords)
+        return self.tracing.dispatch.ufunc(ufunc, method, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        return self.trace.dispatch.function(function, args, keywords)
+        return self.tracing.dispatch.function(function, args, keywords)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise number_error(self, "array")
@@ -179,12 +179,12 @@ class TracedNumber:
         return None if self.value.node is None else self.value.node.location
 
     def __repr__(self) -> str:
-        ended = "" if self.trace.alive else ", its trace has ended"
+        ended = "" if self.tracing.alive else ", its trace has ended"
         return f"<traced {self.kind.__name__} %{self.value.name}{ended}>"
 
     def _number(self, wanted: str) -> Any:
-        self.trace.check_alive(self.made)
-        found = concrete(self.trace, self.value, f"{wanted}() of it was taken")
+        self.tracing.check_alive(self.made)
+        found = concrete(self.tracing, self.value, f"{wanted}() of it was taken")
         if found is None:
             raise number_error(self, wanted)
         return found
@@ -192,12 +192,12 @@ class TracedNumber:
     def _rounded(self, op: str) -> Any:
         if self.kind is not float:
             return self
-        value = self.trace.emit(op, self.value)
-        return TracedNumber(self.trace, self.trace.cast(value, I64), int)
+        value = self.tracing.emit(op, self.value)
+        return TracedNumber(self.tracing, self.tracing.cast(value, I64), int)
 
     def _unary(self, op: str) -> Any:
         number = self.converted(int) if self.kind is bool else self
-        return TracedNumber(self.trace, self.trace.emit(op, number.value), number.kind)
+        return TracedNumber(self.tracing, self.tracing.emit(op, number.value), number.kind)
 
 
 def arithmetic(name: str, left: Any, right: Any) -> Any:
@@ -206,7 +206,7 @@ def arithmetic(name: str, left: Any, right: Any) -> Any:
     first, second = _kind_of(left), _kind_of(right)
     if first is None or second is None:
         return NotImplemented
-    trace: Trace = left.trace if type(left) is TracedNumber else right.trace
+    trace: Trace = left.tracing if type(left) is TracedNumber else right.tracing
     kind = max(first, second, least, key=_RANK.__getitem__)
     if name == "pow" and kind is int:
         kind = _power_kind(right)
@@ -232,7 +232,7 @@ def _kind_of(number: Any) -> type | None:
 
 def _value_of(trace: Trace, number: Any, dtype: DType) -> Value:
     if type(number) is TracedNumber:
-        number.trace.check_alive(number.made)
+        number.tracing.check_alive(number.made)
         return trace.cast(number.value, dtype)
     if type(number) is TracedSize:
         return trace.cast(trace.size_value(number.now()), dtype)
@@ -246,7 +246,7 @@ def _operator(name: str, ufunc: np.ufunc, reflected: bool) -> Callable[[Any, Any
         if found is not NotImplemented:
             return found
         if isinstance(other, np.ndarray | np.generic):
-            return self.trace.dispatch.ufunc(ufunc, "__call__", pair, {})
+            return self.tracing.dispatch.ufunc(ufunc, "__call__", pair, {})
         return NotImplemented
 
     return operator

@@ -20,6 +20,7 @@ from ..intercept.entry import intercepted
 from ..numpy.dispatch import DISPATCH
 from ..numpy.selection import Selection
 from .capture import capture, refuse_shared_memory
+from .guards import StridesGuard
 from .integer import TracedSize
 from .leaves import ArrayLeaf, Leaf, MadeLeaf, NumpyScalarLeaf, ScalarLeaf
 from .number import KINDS, TracedNumber
@@ -27,7 +28,7 @@ from .paths import Paths
 from .result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput, TraceResult
 from .state import Input, Trace, fail
 from .tensor import TracedArray, TracedScalar
-from .views import Base
+from .views import Base, argument_strides
 
 Flatten = Callable[[Any], tuple[Sequence[Any], Any]]
 Rebuild = Callable[[list[Any]], tuple[Sequence[Any], Mapping[str, Any]]]
@@ -74,7 +75,13 @@ def _argument(running: Trace, leaf: Leaf, index: int, made: Sequence[Any]) -> An
         item = Input("argument", leaf.name or f"x{index}", index)
         value = running.add_input(item, TensorType(leaf.dtype, leaf.shape))
         place = len(running.inputs) - 1
-        base = Base(value, leaf.strides, place, leaf.writeable)
+        base = Base(value, None, place, leaf.writeable)
+        if leaf.strides is not None:
+            sizes = tuple([running.sizes.hint(size) for size in leaf.shape])
+            base.strides, order = argument_strides(leaf.shape, leaf.strides, sizes)
+            base.layout_of = frozenset((place,))
+            reason = "whether a reshape of it is a view depends on its strides"
+            running.layouts[place] = StridesGuard(index, order, leaf.strides, reason)
         return TracedArray(running, base, (), value)
     if isinstance(leaf, ScalarLeaf):
         kind = type(leaf.value)
@@ -132,22 +139,22 @@ def _output(
     kind = type(item)
     if kind is np.ndarray:
         item, kind = capture(running, item), TracedArray
-    if kind is TracedArray and item.trace is running:
+    if kind is TracedArray and item.tracing is running:
         base = item.base_memory
         if base.input is not None and not item.steps and running.inputs[base.input].kind != "outer":
             return InputOutput(base.input)
         same = seen.setdefault(id(item), index)
         return TensorOutput(place(item.value), "array", None if same == index else same)
-    if kind is TracedScalar and item.trace is running:
+    if kind is TracedScalar and item.tracing is running:
         return TensorOutput(place(item.value), "scalar")
-    if kind is TracedNumber and item.trace is running:
+    if kind is TracedNumber and item.tracing is running:
         return TensorOutput(place(item.value), item.kind.__name__)
     if kind is TracedSize:
         return SizeOutput(item.now())
     if kind is Selection:
         raise item.size_error()
-    if hasattr(item, "trace") and kind in (TracedArray, TracedScalar, TracedNumber):
-        item.trace.check_alive(item.made)
+    if kind in (TracedArray, TracedScalar, TracedNumber):
+        item.tracing.check_alive(item.made)
         raise fail("TM103", f"{item!r} belongs to another trace and is returned")
     return StaticOutput(item)
 
@@ -157,7 +164,7 @@ def _written(running: Trace, made: Sequence[Any]) -> dict[int, Value]:
     found: dict[int, Value] = {}
     captured = [item[1] for item in running.captured.values() if isinstance(item, tuple)]
     for item in (*made, *captured):
-        if type(item) is TracedArray and item.trace is running:
+        if type(item) is TracedArray and item.tracing is running:
             base = item.base_memory
             if base.version and base.input is not None:
                 refuse_shared_memory(running, base.input)

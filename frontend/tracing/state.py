@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,6 +106,7 @@ class Trace:
     _casts: dict[tuple[Value, DType], Value] = field(default_factory=dict)
     _dim_values: dict[Size, Value] = field(default_factory=dict)
     _literals: dict[Any, Value] = field(default_factory=dict)
+    layouts: dict[int, StridesGuard] = field(default_factory=dict)
     _fixed_leaves: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -228,6 +229,13 @@ class Trace:
         if leaf not in self._fixed_leaves:
             self._fixed_leaves.add(leaf)
             self.guards.append(ScalarGuard(leaf, value, reason, user_location()))
+
+    def fix_layout(self, inputs: frozenset[int]) -> None:
+        """Guard the strides of arguments: a decision depends on them."""
+        for place in inputs:
+            guard = self.layouts.pop(place, None)
+            if guard is not None:
+                self.guards.append(replace(guard, location=user_location()))
 
     # -- errors
 

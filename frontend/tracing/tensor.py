@@ -29,9 +29,9 @@ from .views import Base, Step, Strides, contiguous_strides, read_steps, write_st
 class Traced:
     """What arrays and scalars have in common."""
 
-    __slots__ = ("trace",)
+    __slots__ = ("tracing",)
     __array_priority__ = 1000.0
-    trace: Trace
+    tracing: Trace
 
     @property
     def value(self) -> Value:
@@ -56,7 +56,7 @@ class Traced:
         shape = self.value.tensor.shape
         for size in shape:
             if type(size) is not int:
-                return tuple([user_size(self.trace, s) for s in shape])
+                return tuple([user_size(self.tracing, s) for s in shape])
         return shape
 
     @property
@@ -67,7 +67,7 @@ class Traced:
     @property
     def size(self) -> Any:
         """Number of elements."""
-        return user_size(self.trace, product(self.value.tensor.shape))
+        return user_size(self.tracing, product(self.value.tensor.shape))
 
     @property
     def itemsize(self) -> int:
@@ -82,24 +82,24 @@ class Traced:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = self.trace.dispatch.attribute(name)
+        found = self.tracing.dispatch.attribute(name)
         if found is not None:
             return found(self)
-        found = self.trace.dispatch.method(name)
+        found = self.tracing.dispatch.method(name)
         if found is None:
-            raise self.trace.dispatch.no_attribute(name)
+            raise self.tracing.dispatch.no_attribute(name)
         return partial(found, self)
 
     # -- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        return self.trace.dispatch.ufunc(ufunc, method, args, keywords)
+        return self.tracing.dispatch.ufunc(ufunc, method, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        return self.trace.dispatch.function(function, args, keywords)
+        return self.tracing.dispatch.function(function, args, keywords)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self.trace.check_alive(self.made)
+        self.tracing.check_alive(self.made)
         raise fail(
             "TM106",
             f"code that cannot be traced asked for the data of {self!r}",
@@ -128,8 +128,8 @@ class Traced:
         return repr(self) if not spec else format(self._number("format").item(), spec)
 
     def _number(self, wanted: str) -> Any:
-        self.trace.check_alive(self.made)
-        found = concrete(self.trace, self.value, f"{wanted}() of it was taken")
+        self.tracing.check_alive(self.made)
+        found = concrete(self.tracing, self.value, f"{wanted}() of it was taken")
         if found is None:
             raise number_error(self, wanted)
         return found
@@ -151,7 +151,7 @@ class Traced:
 
     def __repr__(self) -> str:
         value = self._last_value()
-        ended = "" if self.trace.alive else ", its trace has ended"
+        ended = "" if self.tracing.alive else ", its trace has ended"
         return f"<traced {value.type!r} %{value.name}{ended}>"
 
 
@@ -161,7 +161,7 @@ class TracedScalar(Traced):
     __slots__ = ("_value",)
 
     def __init__(self, trace: Trace, value: Value) -> None:
-        self.trace = trace
+        self.tracing = trace
         self._value = value
 
     @property
@@ -188,7 +188,7 @@ class TracedArray(Traced):
     def __init__(
         self, trace: Trace, base: Base, steps: tuple[Step, ...] = (), value: Value | None = None
     ) -> None:
-        self.trace = trace
+        self.tracing = trace
         self.base_memory = base
         self.steps = steps
         if value is None:
@@ -201,7 +201,7 @@ class TracedArray(Traced):
     def value(self) -> Value:
         base = self.base_memory
         if self._version != base.version:
-            self._value = read_steps(self.trace, base.value, self.steps)
+            self._value = read_steps(self.tracing, base.value, self.steps)
             self._version = base.version
         return self._value
 
@@ -219,7 +219,7 @@ class TracedArray(Traced):
     def view_by(self, step: Step) -> TracedArray:
         """A view of this view. No new memory."""
         made = TracedArray(
-            self.trace, self.base_memory, (*self.steps, step), step.read(self.trace, self.value)
+            self.tracing, self.base_memory, (*self.steps, step), step.read(self.tracing, self.value)
         )
         made.parent = self
         return made
@@ -228,7 +228,7 @@ class TracedArray(Traced):
         """Replace the content; type and shape are those of the array. Raises ValueError."""
         base = self.base_memory
         self.require_writeable()
-        trace = self.trace
+        trace = self.tracing
         base.value = write_steps(trace, base.value, self.steps, content) if self.steps else content
         base.version += 1
         self._value = content
@@ -236,7 +236,7 @@ class TracedArray(Traced):
 
     def require_writeable(self) -> None:
         """Refuse read-only memory. Raises ValueError."""
-        self.trace.check_alive(self.made)
+        self.tracing.check_alive(self.made)
         if not self.is_writeable:
             raise fail("TM247", "assignment destination is read-only")
 
@@ -255,7 +255,7 @@ class TracedArray(Traced):
         strides = at.base_memory.strides or contiguous_strides(at.tensor_type.shape)
         for view in reversed(chain):
             assert view.parent is not None
-            found = view.steps[-1].strides(self.trace, view.parent.tensor_type.shape, strides)
+            found = view.steps[-1].strides(self.tracing, view.parent.tensor_type.shape, strides)
             assert found is not None
             strides = found
         return strides
@@ -268,46 +268,46 @@ class TracedArray(Traced):
     @property
     def real(self) -> Any:
         """The real part: a view of a complex array."""
-        return self.trace.dispatch.attribute("real")(self)  # type: ignore[misc]
+        return self.tracing.dispatch.attribute("real")(self)  # type: ignore[misc]
 
     @real.setter
     def real(self, value: Any) -> None:
-        self.trace.dispatch.setitem(self.real, ..., value)
+        self.tracing.dispatch.setitem(self.real, ..., value)
 
     @property
     def imag(self) -> Any:
         """The imaginary part: a view of a complex array."""
-        return self.trace.dispatch.attribute("imag")(self)  # type: ignore[misc]
+        return self.tracing.dispatch.attribute("imag")(self)  # type: ignore[misc]
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        self.trace.dispatch.setitem(self.imag, ..., value)
+        self.tracing.dispatch.setitem(self.imag, ..., value)
 
     def __len__(self) -> int:
         shape = self.tensor_type.shape
         if not shape:
             raise TypeError("len() of unsized object")
-        return self.trace.sizes.specialise(shape[0], "its len() was taken by code that needs an int")
+        return self.tracing.sizes.specialise(shape[0], "its len() was taken by code that needs an int")
 
     def __iter__(self) -> Iterator[Any]:
         shape = self.tensor_type.shape
         if not shape:
             raise TypeError("iteration over a 0-d array")
-        count = self.trace.sizes.specialise(shape[0], "Python code iterates over this axis")
+        count = self.tracing.sizes.specialise(shape[0], "Python code iterates over this axis")
         return (self[i] for i in range(count))
 
     def __contains__(self, item: Any) -> bool:
-        return bool(self.trace.dispatch.function(np.any, (self == item,), {}))
+        return bool(self.tracing.dispatch.function(np.any, (self == item,), {}))
 
     def __getitem__(self, key: Any) -> Any:
-        return self.trace.dispatch.getitem(self, key)
+        return self.tracing.dispatch.getitem(self, key)
 
     def __setitem__(self, key: Any, item: Any) -> None:
-        self.trace.dispatch.setitem(self, key, item)
+        self.tracing.dispatch.setitem(self, key, item)
 
 
 def _scalar_getitem(self: TracedScalar, key: Any) -> Any:
-    return self.trace.dispatch.getitem(self, key)
+    return self.tracing.dispatch.getitem(self, key)
 
 
 TracedScalar.__getitem__ = _scalar_getitem  # type: ignore[attr-defined]
@@ -318,10 +318,10 @@ def fresh(trace: Trace, value: Value, strides: Strides | None = None) -> TracedA
     return TracedArray(trace, Base(value, strides), (), value)
 
 
-def result(trace: Trace, value: Value, strides: Strides | None = None) -> Traced:
+def result(trace: Trace, value: Value) -> Traced:
     """What a ufunc or reduction returns: an array, or a scalar where the rank is 0."""
     if value.tensor.shape:
-        return TracedArray(trace, Base(value, strides), (), value)
+        return TracedArray(trace, Base(value), (), value)
     return TracedScalar(trace, value)
 
 
@@ -372,7 +372,7 @@ def _forward(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         if type(other) in _FOREIGN:
             return NotImplemented
-        return self.trace.dispatch.ufunc(ufunc, "__call__", (self, other), {})
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {})
 
     return operator
 
@@ -381,21 +381,21 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         if type(other) in _FOREIGN:
             return NotImplemented
-        return self.trace.dispatch.ufunc(ufunc, "__call__", (other, self), {})
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (other, self), {})
 
     return operator
 
 
 def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return self.trace.dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
 
     return operator
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     def operator(self: Any) -> Any:
-        return self.trace.dispatch.ufunc(ufunc, "__call__", (self,), {})
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self,), {})
 
     return operator
 
@@ -409,7 +409,7 @@ def _power(self: Any, other: Any) -> Any:
         elif type(other) is float and other == 0.5:
             function = np.sqrt
         if function is not None:
-            return self.trace.dispatch.ufunc(function, "__call__", (self,), {})
+            return self.tracing.dispatch.ufunc(function, "__call__", (self,), {})
     return _forward(np.power)(self, other)
 
 

@@ -28,10 +28,11 @@ class Base:
     """Memory of one array. `value` is its content in logical order.
 
     strides: in elements, None where C-contiguous. input: index of the trace input whose memory
-    this is. writeable: False for read-only arguments.
+    this is. writeable: False for read-only arguments. layout_of: inputs whose strides in the
+    example call these strides come from.
     """
 
-    __slots__ = ("input", "strides", "value", "version", "writeable")
+    __slots__ = ("input", "layout_of", "strides", "value", "version", "writeable")
 
     def __init__(
         self,
@@ -39,8 +40,10 @@ class Base:
         strides: Strides | None = None,
         input: int | None = None,
         writeable: bool = True,
+        layout_of: frozenset[int] = frozenset(),
     ) -> None:
         self.value = value
+        self.layout_of = layout_of
         self.version = 0
         self.strides = strides
         self.input = input
@@ -339,6 +342,23 @@ def _axis_order(shape: tuple[Size, ...], strides: Strides | None) -> tuple[int, 
             place -= 1
         order.insert(place, axis)
     return tuple(order)
+
+
+def argument_strides(shape: tuple[Size, ...], strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Strides, tuple[int, ...] | None]:
+    """Strides of an argument, symbolic where it is contiguous in another order of its axes.
+
+    sizes: the shape in the example call. Also that order, None where the argument has gaps.
+    """
+    order = tuple(sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis)))
+    made: list[Size] = list(strides)
+    step: Size = 1
+    number = 1
+    for axis in reversed(order):
+        if strides[axis] != number and sizes[axis] != 1:
+            return strides, None
+        made[axis] = step
+        step, number = step * shape[axis], number * sizes[axis]
+    return tuple(made), order
 
 
 def abs_size(size: Size) -> Size:

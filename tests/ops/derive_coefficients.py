@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import wrap
 
 import mpmath as mp
 import numpy as np
@@ -218,9 +219,10 @@ def module_text() -> str:
         lines.append(f"{fit.name}: Coefficients = {{")
         for kind, values, units in rows:
             lines.append(f"    {kind}: (  # {units:.2g} units")
-            lines += [f"        {v!r}," for v in values]
+            lines += wrap(", ".join(map(repr, values)) + ",", 96, initial_indent=" " * 8,
+                          subsequent_indent=" " * 8)  # fmt: skip
             lines.append("    ),")
-        lines += ["}", ""]
+        lines += ["}  # fmt: skip", ""]
     return "\n".join(lines)
 
 

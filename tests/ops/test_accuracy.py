@@ -70,6 +70,9 @@ CASES = [
     Case("ndtr", (-14, -38), (5, 5), lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
     Case("expit", (-104, -745), (30, 50), lambda x: 1 / (1 + mp.exp(-x))),
 ]
+SATURATING = {
+    "exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc", "ndtr", "expit",
+}  # fmt: skip
 ARITY = {"arctan2": 2, "hypot": 2, "power": 2}
 
 
@@ -106,7 +109,8 @@ def errors(case: Case, lanes: list[np.ndarray], got: np.ndarray) -> np.ndarray:
         unit = mp.ldexp(1, max(int(exponent) - digits, least))
         largest = float(np.finfo(got.dtype).max)
         if np.isinf(value):
-            assert abs(true) + unit > largest and (true > 0) == (value > 0), (case, at, true)
+            assert abs(true) + unit > largest, (case, at, true)
+            assert (true > 0) == (value > 0), (case, at, true)
         else:
             found[i] = float(abs(mp.mpf(float(value)) - true) / unit)
     return found
@@ -126,7 +130,7 @@ def _truth(case: Case, at, least):
     if case.name == "power" and x != 0 and abs(at[1] * mp.log(abs(x))) > 2000:
         odd = x < 0 and at[1] % 2 == 1
         return (-1 if odd else 1) * (mp.inf if (at[1] > 0) == (abs(x) > 1) else mp.mpf(0))
-    if case.name in ("exp", "exp2", "expm1", "sinh", "cosh", "erf", "erfc", "ndtr", "expit", "tanh"):
+    if case.name in SATURATING:
         at = [max(min(x, mp.mpf(3000)), mp.mpf(-3000))]
     if case.name in ("erfc", "ndtr") and abs(x) < mp.mpf("1e-40"):
         at = [mp.mpf(0)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lanes import operand_lanes, ordered_bits, same_bits
 
+from lanes import operand_lanes, ordered_bits, same_bits
 from tracemill.compiler.ops import (
     elementwise_arithmetic,
     elementwise_bits,

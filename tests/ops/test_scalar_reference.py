@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from lanes import operand_lanes, same_bits
 
+from lanes import operand_lanes, same_bits
 from tracemill.compiler.ops import scalar
 from tracemill.compiler.ops.elementwise_bits import philox_bits
 from tracemill.compiler.ops.scalar import loop, rarely, select, trace_body
@@ -24,14 +24,14 @@ def _exactly(a: float, b: float, c: float, kind) -> float:
     if kind is np.float64:
         return wide
     # One rounding to f32: float64 is double, so decide by the exact value between neighbours.
-    near = np.float32(wide)
+    with np.errstate(over="ignore"):
+        near = np.float32(wide)
     if not np.isfinite(near):
         return near
-    around = [near, np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))]
+    with np.errstate(over="ignore"):
+        around = [near, *(np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf))]
     finite = [x for x in around if np.isfinite(x)]
-    best = min(
-        finite, key=lambda x: (abs(Fraction(float(x)) - total), int(x.view(np.uint32)) & 1)
-    )
+    best = min(finite, key=lambda x: (abs(Fraction(float(x)) - total), int(x.view(np.uint32)) & 1))
     return best
 
 

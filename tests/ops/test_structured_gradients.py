@@ -155,7 +155,5 @@ def test_running_products_with_zeros(column: list[float], expected: list[float])
 
 
 def test_the_first_at_a_tie_takes_all() -> None:
-    np.testing.assert_array_equal(
-        slope_at("max", np.array([[1.0], [3.0], [3.0]]))[:, 0], [0, 1, 0]
-    )
+    np.testing.assert_array_equal(slope_at("max", np.array([[1.0], [3.0], [3.0]]))[:, 0], [0, 1, 0])
     np.testing.assert_array_equal(slope_at("min", np.array([[1.0, 1.0, 1.0]]))[0], [1, 0, 0])

@@ -220,7 +220,7 @@ def test_kill_at_any_moment_never_loses_the_state(tmp_path, rng):
     expected = types_of({"a": np.zeros(20000, int), "b": np.zeros(20000, int)})
     path = str(tmp_path / "c")
     saved = 1
-    for _ in range(12):
+    for _ in range(8):
         command = [sys.executable, "-P", "-c", SAVER, path, str(saved)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"

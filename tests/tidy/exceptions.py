@@ -16,7 +16,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "runtime_rim": {
         "runtime/clock.py": "the one file that reads the clock",
         "runtime/files.py": "the one file that touches files",
-        "runtime/cache.py": "names of temporary files must be unique, not repeatable",
     },
     "imports_at_the_top": {
         "backends/llvm/native/build.py": "a warm start must not load LLVM",

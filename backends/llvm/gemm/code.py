@@ -99,6 +99,12 @@ def advance(builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value | int) ->
     return builder.gep(pointer, [offset], source_etype=I8)
 
 
+def prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
+    """Ask for the cache line at an address, which need not exist."""
+    args = [pointer, *(ir.Constant(I32, n) for n in (0, 3, 1))]
+    intrinsic(builder, "llvm.prefetch", VOID, args, POINTER)
+
+
 def least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """The smaller of two i64."""
     return intrinsic(builder, "llvm.smin", I64, [a, b], I64)

@@ -21,8 +21,11 @@ from ..machine import Machine
 from ..site import Site
 from ..types import I64, POINTER, memory_element, part_count
 from .code import (
-    advance, either, internal, lanes_below, load_elements, loop, number, transpose, zero_of,
+    advance, either, internal, lanes_below, load_elements, loop, number, prefetch, transpose, zero_of,
 )  # fmt: skip
+
+
+_AHEAD = 4  # rows: what lies there is asked for while this row is copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +143,12 @@ def _by_rows(copy: _Copy) -> None:
     reals = b.mul(copy.columns, number(parts))
     end = b.mul(copy.width if masked else copy.columns, number(parts))
     whole = b.and_(reals, number(-lanes))
+    ahead = b.mul(copy.row_stride, number(_AHEAD))
 
     def vector(r: ir.Value, c: ir.Value, mask: ir.Value | None) -> None:
         down = advance(b, copy.source, b.mul(r, copy.row_stride))
         source = b.gep(down, [c], source_etype=memory_element(real_source))
+        prefetch(b, advance(b, source, ahead))
         value = load_elements(copy.site, real_source, real_target, source, lanes, mask)
         line = advance(b, copy.target, b.mul(r, number(what.stride)))
         place = b.gep(line, [c], source_etype=memory_element(real_target))

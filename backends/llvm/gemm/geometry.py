@@ -20,6 +20,7 @@ from ..machine import Machine
 from ..types import part_count, register_element
 
 _LINE = 64
+_DEPTH_BYTES, _WIDTH_BYTES = 1536, 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,13 @@ class Geometry:
 
     @property
     def sum_stride(self) -> int:
-        """Bytes from row to row of the block of sums (of one plane)."""
-        return self.block_columns * self.dtype.itemsize
+        """Bytes from row to row of a tile of sums (of one plane): tiles stand one by one."""
+        return self.vectors * self.register_bytes
+
+    @property
+    def plane(self) -> int:
+        """Bytes of the sums of a block, of one plane."""
+        return self.block_rows * self.block_columns * self.dtype.itemsize
 
 
 def geometry_of(machine: Machine, dtype: DType) -> Geometry:
@@ -87,8 +93,8 @@ def geometry_of(machine: Machine, dtype: DType) -> Geometry:
         lanes=bits // real.bits,
         rows=rows,
         vectors=2,
-        depth=1536 // packed.itemsize,
+        depth=_DEPTH_BYTES // packed.itemsize,
         block_rows=96,
-        block_columns=1024 // packed.itemsize // parts,
+        block_columns=_WIDTH_BYTES // packed.itemsize // parts,
         direct=direct,
     )

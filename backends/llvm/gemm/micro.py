@@ -16,17 +16,17 @@ from ....compiler.kernel.contraction import PANEL_BYTES
 from ..machine import Machine
 from ..site import Site
 from ..types import I1, I64, POINTER
-from .code import advance, broadcast, internal, loop, multiply_add, number, zero_of
+from .code import advance, broadcast, internal, loop, multiply_add, number, prefetch, zero_of
 from .geometry import Geometry
 
 
 def emit_micro(module: ir.Module, machine: Machine, g: Geometry, name: str) -> ir.Function:
-    """``void name(a, b, c, depth, first)``."""
-    function, builder = internal(module, name, [POINTER, POINTER, POINTER, I64, I1])
-    a, b, c, depth, first = function.args
+    """``void name(a, b, next, c, depth, first)``."""
+    function, builder = internal(module, name, [POINTER, POINTER, POINTER, POINTER, I64, I1])
+    a, b, following, c, depth, first = function.args
     site = Site(builder, machine)
     places = [
-        advance(builder, c, plane_offset(g, part) + row * g.sum_stride + v * g.register_bytes)
+        advance(builder, c, part * g.plane + row * g.sum_stride + v * g.register_bytes)
         for part in range(g.parts)
         for row in range(g.rows)
         for v in range(g.vectors)
@@ -36,6 +36,9 @@ def emit_micro(module: ir.Module, machine: Machine, g: Geometry, name: str) -> i
     def step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
         at_a = builder.gep(a, [builder.mul(k, number(g.parts))], source_etype=g.element)
         at_b = advance(builder, b, builder.mul(k, number(PANEL_BYTES)))
+        ahead = advance(builder, following, builder.mul(k, number(PANEL_BYTES)))
+        for line in range(0, PANEL_BYTES, 64):
+            prefetch(builder, advance(builder, ahead, line))
         columns = [
             builder.load(advance(builder, at_b, v * g.register_bytes), typ=g.vector, align=16)
             for v in range(g.vectors)
@@ -55,11 +58,6 @@ def emit_micro(module: ir.Module, machine: Machine, g: Geometry, name: str) -> i
         builder.store(value, place, align=16)
     builder.ret_void()
     return function
-
-
-def plane_offset(g: Geometry, part: int) -> int:
-    """Bytes from the sums of real parts to those of imaginary ones."""
-    return part * g.block_rows * g.sum_stride
 
 
 def _begin(

@@ -63,7 +63,7 @@ class _Product:
         self.micro = emit_micro(module, frame.machine, g, f"{name}_micro")
         self.scratch = _Scratch(
             frame.stack_slot(ir.IntType(8), (g.block_rows + STRIP) * g.left_stride),
-            frame.stack_slot(ir.IntType(8), g.parts * g.block_rows * g.sum_stride),
+            frame.stack_slot(ir.IntType(8), g.parts * g.plane),
         )
 
     def emit(self) -> None:
@@ -176,7 +176,8 @@ class _Product:
             if g.tile_columns != columns:
                 inside = b.urem(column, number(columns))
                 right = advance(b, right, b.mul(inside, number(g.dtype.itemsize)))
-            to_column = b.mul(b.sub(column, block.column), number(g.dtype.itemsize))
+            following = advance(b, right, panel_bytes)
+            to_column = b.mul(b.sub(column, block.column), number(g.block_rows * g.dtype.itemsize))
             top = advance(b, self.scratch.sums, to_column)
             width = least(b, b.sub(block.column_end, column), number(g.tile_columns))
 
@@ -184,9 +185,9 @@ class _Product:
                 inside = b.sub(row, block.row)
                 left = advance(b, self.scratch.left, b.mul(inside, number(g.left_stride)))
                 sums = advance(b, top, b.mul(inside, number(g.sum_stride)))
-                b.call(self.micro, [left, right, sums, depth, first])
+                b.call(self.micro, [left, right, following, sums, depth, first])
                 height = least(b, b.sub(block.row_end, row), number(g.rows))
-                tile = Sums(sums, g.sum_stride, g.block_rows * g.sum_stride)
+                tile = Sums(sums, g.sum_stride, g.plane)
                 either(b, final, lambda: finish(
                     frame, found, g, tile, (row, column), (height, width)
                 ))  # fmt: skip

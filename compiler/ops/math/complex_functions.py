@@ -307,4 +307,3 @@ def complex_power(a: Scalar, b: Scalar) -> Scalar:
     made = select(small, whole, select(nothing, at_zero, general))
     return select(n.equals(0.0) & imag(b).equals(0.0), unit, select(nothing & small & (n < 0.0),
                   nan, made))  # fmt: skip
-

@@ -46,9 +46,7 @@ def ndtr(x: Scalar) -> Scalar:
     high, low = two_product(inside, inside)
     tail = _tail(inside * SQRT_HALF, (high * 0.5, low * 0.5), halvings=1.0)
     reduced_x = x * SQRT_HALF
-    near = fma(
-        fma(reduced_x, _erf_over_x_less_one(reduced_x * reduced_x), reduced_x), 0.5, 0.5
-    )
+    near = fma(fma(reduced_x, _erf_over_x_less_one(reduced_x * reduced_x), reduced_x), 0.5, 0.5)
     beyond = select(x < 0.0, tail, 1.0 - tail)
     return select(a < 0.66, near, beyond)
 
@@ -111,4 +109,3 @@ def _erf_over_x_less_one(z: Scalar) -> Scalar:
     """erf(x) / x - 1 at z = x * x <= 1."""
     first, *rest = ERF[z.dtype]
     return fma(z, polynomial(z, rest), first)
-

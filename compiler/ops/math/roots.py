@@ -15,14 +15,13 @@ from ..scalar import (
     select,
     sqrt,
 )
-from .bits import format_of, split
+from .bits import split
 from .coefficients import CBRT
 from .polynomial import polynomial
 
 
 def cbrt(x: Scalar) -> Scalar:
     """Cube root, without division: z near m**(-1/3) is refined, then m z**2 corrected."""
-    form = format_of(x)
     a = absolute(x)
     m, e = split(a)
     # e + 1200 is positive and small: a product and a shift divide it by 3.
@@ -74,4 +73,3 @@ def _root_of_squares(high: Scalar, low: Scalar) -> Scalar:
     safe = select(root.equals(0.0), constant(1.0, root.dtype), root)
     correction = (fma(-root, root, total) + error) / (safe + safe)
     return root + correction
-

@@ -1,0 +1,126 @@
+"""NumPy functions, methods and operators: traced, they give what NumPy gives.
+
+Each expression runs on plain, transposed, reversed and strided arguments, and once with the
+arrays captured instead of passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traced import assert_same
+
+# x: (3, 4), y: (4,), i: three integers below 3, v: (9,), k: (3, 4) integers, b: (3, 4) bools
+EXPRESSIONS = """
+x + y; x * 2; 2 / (x + 1); x - x.T.T; -x; +x; abs(x - 3); x ** 2; x ** 0.5; (x + 1) ** -1; x ** 3
+2.0 ** y; x % 3; x // 2; divmod(x, y + 1); x > y; (x > y) & (x < 9); ~(x > y); x == y; x != 2
+k + 1; k * 2.5; k // 3; k % 3; k / 2; -k; k ** 2; k << 2; k >> 1; k & 3; k | 1; k ^ 5; ~k; k > 4
+b & (k > 3); b | b; b ^ b; ~b; b + b; b * 2; b.sum(); np.logical_not(x); np.logical_xor(b, x)
+np.add(x, y); np.add(x, 1, dtype=np.float32); np.subtract(k, 2, dtype=float); np.true_divide(k, k + 1)
+np.maximum(x, y); np.minimum(x, 3); np.fmax(x, y); np.fmin(x, 2); np.hypot(x, y); np.arctan2(x, y)
+np.sin(x) + np.exp(-y); np.tanh(x / 9); np.log1p(x); np.sqrt(k); np.cbrt(x); np.floor(x / 2)
+np.modf(x / 3); np.frexp(x); np.ldexp(x, k); np.sign(x - 2); np.heaviside(x - 2, 0.5); np.rint(x / 3)
+np.isnan(x / x); np.isfinite(1 / x); np.signbit(-x); np.copysign(x, y - 3); np.nextafter(x, 9)
+np.gcd(k, 6); np.lcm(k, 4); np.float_power(k, 2); np.square(k); np.reciprocal(x + 1); np.positive(k)
+np.deg2rad(x); np.degrees(x); np.bitwise_count(k); np.exp2(y); np.logaddexp(x, y); np.spacing(x)
+np.where(x > 3, x, 0); np.where(x > 3, 1, 2.5); np.where(b, k, x); np.where(b, k, 7); np.where(b, 1, 2)
+np.clip(x, 2, 5); x.clip(2); x.clip(max=3); np.clip(k, 2.5, None); np.clip(x, y, y + 2); np.fix(x / 3)
+np.add.outer(y, v); np.multiply.outer(y, y); np.add.reduce(x); np.multiply.reduce(x + 1, axis=1)
+np.maximum.reduce(x, axis=(0, 1)); np.add.accumulate(x, axis=1); np.multiply.accumulate(y)
+np.add(x, y, where=b, out=np.zeros((3, 4))); np.exp(x, out=x.copy()); np.add(k, 1, out=x.copy())
+x.sum(); x.sum(0); x.sum(axis=(0, 1)); x.sum(axis=-1, keepdims=True); x.sum(initial=5); k.sum(dtype=float)
+np.sum(x, where=x > 3); np.sum(b, axis=0); np.sum(k.astype(np.int8)); np.sum(k.astype(np.uint8), axis=0)
+np.prod(x + 1, axis=1); np.prod(k, dtype=float); x.mean(); x.mean(1); k.mean(axis=0); b.mean()
+np.mean(x, where=x > 3); np.mean(x.astype(np.float16)); x.mean(axis=1, keepdims=True); np.mean(x, dtype=np.float32)
+x.var(); x.var(0); x.std(ddof=1); k.std(axis=1); np.var(x, where=b, axis=0); np.std(x + 1j * x); x.var(keepdims=True)
+x.max(); x.min(axis=0); np.max(x, axis=(0, 1)); x.max(initial=20); np.min(x, where=b, initial=99); np.ptp(x, axis=0)
+np.argmax(x); np.argmin(x, axis=0); x.argmax(1); np.argmax(x, axis=1, keepdims=True); np.argmin(v, keepdims=True)
+np.any(x > 3); np.all(x > 3, axis=0); x.any(axis=1, keepdims=True); np.all(k); np.any(b, where=b)
+np.cumsum(x); np.cumsum(x, axis=1); np.cumsum(k.astype(np.int8)); np.cumprod(y); np.cumsum(b); np.cumulative_sum(v)
+np.cumulative_sum(v, include_initial=True); np.count_nonzero(x); np.count_nonzero(k, axis=0)
+np.average(v); np.average(x, axis=0, weights=v[:3]); np.average(x, axis=0, weights=x, returned=True)
+x @ y; x @ x.T; y @ y; np.dot(x, y); np.dot(x, 2); np.matmul(x[None], x.T[None]); k @ k.T; (x * 1j) @ x.T
+np.matmul(np.stack([x, x]), x.T); np.matmul(x, np.stack([x.T, x.T])); y @ np.stack([x.T, x.T]); np.vdot(x, x)
+np.vdot(x * 1j, x); np.inner(x, x); np.inner(y, 2); np.outer(y, v); np.kron(x, y); np.tensordot(x, x)
+np.tensordot(x, x, axes=([0], [0])); np.tensordot(x, y, axes=1); np.tensordot(x, y, 0); np.vecdot(x, x)
+np.einsum("ij,j->i", x, y); np.einsum("ij,kj->ik", x, x); np.einsum("ii->i", x[:3, :3]); np.einsum("ij->ji", x)
+np.einsum("ij,jk,k", x, x.T, v[:3]); np.einsum("ij->", x); np.einsum("...j->...", x); np.einsum("i,j", y, v)
+np.einsum("...ij,...jk->...ik", np.stack([x, x]), x.T); np.einsum(x, [0, 1], y, [1], [0]); np.einsum("ij,ij->ij", x, x)
+np.cross(x[:, :3], x[:, 1:]); np.linalg.norm(x); np.linalg.norm(v); np.linalg.norm(x, axis=1); np.linalg.norm(v, 1)
+x.T; x.reshape(-1); x.reshape(4, 3); x.reshape((2, 6)); np.reshape(x, (2, -1), order="F"); x.ravel(); x.flatten()
+x.T.ravel(); x.T.reshape(2, 6); x[::2].reshape(-1); x.transpose(1, 0); np.transpose(x[None], (2, 0, 1)); x.swapaxes(0, 1)
+np.moveaxis(x[None], 0, -1); np.rollaxis(x[None], 2); np.expand_dims(x, (0, 2)); np.squeeze(x[:1]); np.squeeze(x[:1], 0)
+np.broadcast_to(y, (3, 4)); np.broadcast_arrays(x, y); np.flip(x); np.flip(x, 0); np.fliplr(x); np.flipud(x)
+np.rot90(x); np.rot90(x, 2); np.rot90(x, 3); np.atleast_1d(x[0, 0]); np.atleast_2d(y); np.atleast_3d(x); x.squeeze()
+np.concatenate([x, x * 2], axis=1); np.concatenate([x, k]); np.concatenate((x, y[None]), axis=0); np.concatenate([x, y], None)
+np.stack([y, y]); np.stack([y, y + 1], axis=1); np.vstack([x, y]); np.hstack([v, v]); np.hstack([x, x]); np.dstack([x, x])
+np.column_stack([y, y]); np.append(v, 3.0); np.append(x, x, axis=0); np.split(x, 2, axis=1); np.split(v, 3)
+np.split(v, [2, 5]); np.array_split(v, 4); np.vsplit(x, [1]); np.hsplit(x, 2); np.unstack(x)
+np.roll(v, 2); np.roll(x, 1, axis=0); np.roll(x, -1); np.roll(x, (1, 2), axis=(0, 1)); np.roll(v, 20)
+np.tile(v, 3); np.tile(x, (2, 2)); np.tile(y, (2, 1, 2)); np.repeat(v, 2); np.repeat(x, 2, axis=1); np.repeat(y, [1, 0, 2, 3])
+np.pad(v, 2); np.pad(x, ((1, 2), (0, 1)), constant_values=3); np.pad(x, 1, constant_values=((1, 2), (3, 4)))
+np.pad(v, 3, mode="reflect"); np.pad(v, 2, mode="edge"); np.pad(v, 12, mode="wrap"); np.pad(x, 2, mode="symmetric")
+x[1:]; x[1:, ::2]; x[::-1]; x[0]; x[0, 1]; x[-1]; x[..., None]; x[()]; v[1:-1]; v[::3]; v[::-2]; v[5:2]; v[2:100]
+x[i]; x[i[:, None], i]; x[:, i]; x[0, i]; x[i, :, None]; x[i, ..., 0]; x[[0, 2]]; x[[[0], [1]], [0, 2]]; x[i][:, i]
+np.take(v, i); np.take(x, i, axis=0); x.take([0, 1]); np.take(v, [20, -20], mode="clip"); np.take(v, [20, -20], mode="wrap")
+np.take_along_axis(x, np.argmax(x, axis=1)[:, None], axis=1); np.select([x > 3, x > 1], [x, x * 2], -1)
+x.astype(np.int32); x.astype(int) // 2; k.astype(np.float32); x.astype(bool); k.astype(np.uint8); x.astype(complex)
+x.real; x.imag; (x * 1j).real; (x + 2j).imag; np.conj(x + 1j * x); abs(x + 1j); np.angle(x + 1j); (x * 1j).conj()
+k.astype(np.int32).view(np.uint32); x.view(np.int64); b.view(np.uint8); x.astype(np.float32).view(np.int32)
+np.zeros(x.shape) + x; np.ones_like(x); np.zeros_like(k); np.full_like(x, 3); np.full((2, 3), 7) * k[:2, :3]; np.empty_like(y) * 0
+np.zeros_like(x, dtype=int); np.ones((2, len(y))); np.eye(3) @ x; np.eye(3, 4, 1); np.identity(3); np.tri(3, 4)
+np.arange(10) * v[0]; np.arange(1, 10, 3); np.arange(len(v)) + v; np.arange(0.0, 1.0, 0.1); np.arange(5, 0, -2)
+np.arange(3, dtype=np.float32); np.linspace(0, 1, 5) + y[0]; np.linspace(0, 1, len(v)); np.linspace(2, 3, 4, endpoint=False)
+np.linspace(y[0], y[1], 3); np.logspace(0, 2, 3); np.array([x.sum(), 1.0, 2]); np.array([[1, 2], [3, 4]]) @ x[:2]
+np.array([x[0], x[1]]); np.array(x, dtype=np.float32); np.asarray(x); np.array(3) + k; np.array([1, 2.5]); np.float32(y[0])
+np.diff(v); np.diff(x, axis=0); np.diff(v, n=2); np.diff(b); np.ediff1d(v); np.trace(x); np.trace(x, 1); np.diag(y); np.diag(x)
+np.diag(y, 1); np.diag(x, -1); np.diagonal(x, 1); np.tril(x); np.triu(x, 1); np.meshgrid(y, v); np.meshgrid(y, v, indexing="ij")
+np.meshgrid(y, v, sparse=True); np.indices((2, 3)); np.vander(y, 3); np.round(x / 3, 2); np.round(x * 10, -1); x.round()
+np.isclose(x, x + 1e-9); np.allclose(x, x); np.array_equal(x, x); np.array_equal(x, y); np.nan_to_num(x / x); np.sinc(x)
+np.iscomplex(x); np.isreal(x); np.isposinf(1 / x); x.shape; x.size; len(x); x.ndim; x.T.shape; x / x.shape[0]; x.sum() / x.size
+x.dtype; x.nbytes; np.shape(x); np.ndim(x); np.size(x, 0); np.result_type(x, np.float32); np.iscomplexobj(x); x.itemsize
+x.copy(); x.trace(); x.item(3); x[0, 1].item(); y.sum().item(); x.dot(y); x.conj(); x.nonzero if False else x
+float(x.sum()); int(k[0, 1]); complex(x[0, 0]); bool(k[0, 1] > 0) if False else k; round(x[0, 1], 1); len(x[0])
+max(x[0, 0], x[0, 1]); min(y[0], 2.0); sum(y); sum(x); abs(x[0, 0] - 5); x[0, 0] // 2; divmod(x[1, 1], 2)
+""".replace("\n", ";").split(";")  # fmt: skip
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda a: a,
+    "transposed": lambda a: np.asarray(a, order="F"),
+    "reversed": lambda a: np.array(a[::-1])[::-1],
+    "strided": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+}
+
+
+def arguments() -> dict[str, Any]:
+    x = np.arange(12.0).reshape(3, 4)
+    return {
+        "x": x,
+        "y": np.array([1.5, 2.0, 0.5, 3.0]),
+        "i": np.array([2, 0, 1]),
+        "v": np.linspace(-1, 2, 9),
+        "k": np.arange(12).reshape(3, 4),
+        "b": x % 2 == 0,
+    }
+
+
+def compiled(expression: str, names: str) -> Callable[..., Any]:
+    """A lambda whose source is in no file, on a fresh namespace."""
+    made: Callable[..., Any] = eval(f"lambda {names}: {expression}", {"np": np})
+    return made
+
+
+@pytest.mark.parametrize("expression", [e.strip() for e in EXPRESSIONS if e.strip()])
+def test_an_expression_equals_numpy_in_every_layout(expression: str) -> None:
+    plain = arguments()
+    function = compiled(expression, ", ".join(plain))
+    for layout in LAYOUTS.values():
+        assert_same(function, *(layout(a) for a in plain.values()))
+    inner = compiled(expression, "x, k, i")
+    captured = {name: plain[name] for name in ("y", "v", "b")}
+    inner.__globals__.update(captured)
+    assert_same(inner, plain["x"], plain["k"], plain["i"])
