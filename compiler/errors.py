@@ -183,6 +183,13 @@ class DeviceError(TracemillError, RuntimeError):
     """A device that does not exist or failed."""
 
 
+class ExportError(TracemillError, OSError):
+    """A library that could not be linked or written."""
+
+    def __str__(self) -> str:
+        return TracemillError.__str__(self)
+
+
 class CacheWarning(UserWarning):
     """A cache entry that could not be used; the call went on without it."""
 
@@ -206,6 +213,7 @@ CODES: Mapping[str, Code] = {
     "TM110": Code(UnsupportedError, "A NumPy function is not supported."),
     "TM111": Code(UnsupportedError, "An option of a NumPy function is not supported."),
     "TM112": Code(UnsupportedError, "A kind of indexing is not supported."),
+    "TM113": Code(UnsupportedError, "Something cannot be exported as a C library."),
     "TM120": Code(GradientError, "A gradient was asked for of something that has none."),
     "TM130": Code(UnknownName, "A name that the program or store does not have."),
     # operands: shapes, element types, axes, indices, arguments, limits
@@ -254,6 +262,7 @@ CODES: Mapping[str, Code] = {
     "TM531": Code(Cancelled, "The call was cancelled."),
     "TM532": Code(DeadlineExceeded, "The call ran past its deadline."),
     "TM533": Code(WorkerLost, "A process that takes part is gone."),
+    "TM540": Code(ExportError, "A C library could not be linked or written."),
 }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from . import engine
 from .compiler.compile import Parameter, compile_graph
+from .compiler.kernel.schedule import Target
 from .compiler.passes import PIPELINE
 from .compiler.passes.base import run_passes
 from .compiler.plan import ExecutionPlan, Origin
@@ -51,15 +52,17 @@ def build(traced: Traced) -> Built:
     return Built(plan, positions, loaded, addresses, (*loaded.keep, *cells))
 
 
-def plan_of(traced: Traced) -> tuple[ExecutionPlan, Mapping[int, int]]:
-    """The plan, and which of its results each flat output is."""
+def plan_of(
+    traced: Traced, target: Target | None = None
+) -> tuple[ExecutionPlan, Mapping[int, int]]:
+    """The plan, and which of its results each flat output is. target: this machine by default."""
     result = traced.trace
     graph = run_passes(result.graph, PIPELINE).graph
     returns, positions = _returns(result)
     plan = compile_graph(
         graph,
         strided=frozenset(_strided(traced)),
-        target=engine.target(),
+        target=target or engine.target(),
         params=[Parameter(_ORIGINS[item.kind], at) for at, item in enumerate(result.inputs)],
         writes=result.writes,
         returns=returns,

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from . import engine
 from .arguments import Signature
 from .dispatch import Dispatcher
+from .export import Exported, export
 from .lowered import Lowered, lower
 from .profile import Profile, profile_call
 from .recompiles import Recompiles
@@ -52,6 +54,17 @@ class CompiledFunction(Protocol[P, R_co]):
 
     def clear_cache(self) -> None:
         """Forget all compiled versions."""
+        ...
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        /,
+        *args: Any,
+        features: str = "x86-64-v3",
+        cc: str = "cc",
+    ) -> Exported:
+        """Write the version for these arguments as a C library and header; see the README."""
         ...
 
 
@@ -111,7 +124,8 @@ def _jit(function: Callable[P, R], static: frozenset[str]) -> CompiledFunction[P
 def _type_with_methods() -> type:
     """The native type, once its Python methods are set on it."""
     kind: Any = engine.native().function_type
-    for method in (_lower, _profile, _explain_recompiles, _clear_cache, _reduce, _repr):
+    methods = (_lower, _profile, _explain_recompiles, _clear_cache, _export, _reduce, _repr)
+    for method in methods:
         name = method.__name__.removeprefix("_")
         setattr(kind, {"reduce": "__reduce__", "repr": "__repr__"}.get(name, name), method)
     return cast(type, kind)
@@ -131,6 +145,24 @@ def _explain_recompiles(self: Any) -> Recompiles:
 
 def _clear_cache(self: Any) -> None:
     self.dispatcher.clear()
+
+
+def _export(
+    self: Any,
+    path: str | os.PathLike[str],
+    /,
+    *args: Any,
+    features: str = "x86-64-v3",
+    cc: str = "cc",
+) -> Exported:
+    """Write one version as a shared library ``path`` and a C header beside it.
+
+    args: examples; sizes that a call would leave open are parameters of the C function. features:
+    ``host``, or the level of the x86-64 ABI that the library needs. cc: the compiler that links.
+    Raises UnsupportedError for what cannot run without Python, ExportError where no library can
+    be linked or written.
+    """
+    return export(self.dispatcher, path, args, features, cc)
 
 
 def _reduce(self: Any) -> str:

@@ -60,6 +60,12 @@ class Dispatcher:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _tracing: threading.local = field(default_factory=threading.local)
 
+    @property
+    def name(self) -> str:
+        """The function's name, for messages; a partial goes by the function it wraps."""
+        function = getattr(self.function, "func", self.function)
+        return str(getattr(function, "__name__", type(function).__name__))
+
     def make_native(self) -> Any:
         """The callable whose fast path is native."""
         parameters = [
@@ -86,7 +92,7 @@ class Dispatcher:
             if getattr(self._tracing, "active", False):
                 raise error(
                     "TM104",
-                    f"{self.function.__name__} called itself while it was being compiled",
+                    f"{self.name} called itself while it was being compiled",
                     hint="write the recursion as a loop",
                 )
             version = self._accepted(call)
@@ -106,7 +112,7 @@ class Dispatcher:
             self._tracing.retried = False
             raise error(
                 "TM402",
-                f"the native tests of {self.function.__name__} refuse a call they were made for",
+                f"the native tests of {self.name} refuse a call they were made for",
                 hint="please report this",
             )
         self._tracing.retried = True
@@ -146,7 +152,7 @@ class Dispatcher:
             0 if built is None else built.loaded.compiled,
         )
         self.history.append(made)
-        log("recompiles", f"{self.function.__name__} {made}")
+        log("recompiles", f"{self.name} {made}")
         return version
 
     def _made(self, traced: Traced) -> Version:

@@ -17,6 +17,7 @@ from .backends.cpu.backend import CpuBackend
 from .backends.cpu.target import host_target
 from .backends.llvm.native.build import native_blob
 from .backends.llvm.native.runtime import NativeRuntime
+from .codestamp import code_stamp
 from .compiler.kernel.schedule import Target
 from .runtime.cache import CompileCache, cache_key
 from .settings import settings
@@ -34,13 +35,13 @@ class _CacheMapping(MutableMapping[str, bytes]):
     def __getitem__(self, key: str) -> bytes:
         found = self._memory.get(key)
         if found is None and self._cache is not None:
-            found = self._cache.get(cache_key([key]))
+            found = self._cache.get(cache_key([code_stamp(), key]))
         if found is None:
             raise KeyError(key)
         return found
 
     def __setitem__(self, key: str, value: bytes) -> None:
-        if self._cache is None or not self._cache.put(cache_key([key]), value):
+        if self._cache is None or not self._cache.put(cache_key([code_stamp(), key]), value):
             self._memory[key] = value
 
     def __delitem__(self, key: str) -> None:

@@ -62,6 +62,11 @@ def floating_dtype(*operands: Any) -> DType:
     return require_dtype(np.result_type(common.numpy, np.float32))
 
 
+def counted(count: Any, dtype: Any) -> Any:
+    """``np.arange(count, dtype=dtype)`` for a size that may not be known, in the trace."""
+    return running().dispatch.function(np.arange, (count,), {"dtype": dtype})
+
+
 def read(item: Any) -> Any:
     """The value of a Variable; anything else as it is."""
     return item.read() if isinstance(item, Variable) else item

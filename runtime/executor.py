@@ -182,7 +182,7 @@ class _PartRun:
             while not self.state.finished:
                 for action in self.events.get()():
                     self._perform(action)
-        except BaseException as failure:  # noqa: BLE001  handed to the caller's thread, whatever it is
+        except BaseException as failure:  # noqa: BLE001  the caller raises it
             self.failure = failure
             self.transport.abort(self.step, failure)
         finally:

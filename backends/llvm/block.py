@@ -25,6 +25,7 @@ from ...compiler.kernel.kernel import (
     Store,
     Update,
 )  # fmt: skip
+from .columns import emit_column_loop, is_column_loop
 from .frame import Frame
 from .loops import emit_for, emit_if, emit_loop, emit_parallel
 from .reduce import emit_reduce
@@ -40,6 +41,15 @@ from .statements import (
     emit_update,
 )  # fmt: skip
 
+
+def _emit_parallel(frame: Frame, s: Parallel) -> None:
+    """A loop of column reductions has its own form."""
+    if frame.lanes.width == 1 and is_column_loop(frame, s, s.body):
+        emit_column_loop(frame, s, s.body)
+    else:
+        emit_parallel(frame, s)
+
+
 EMITTERS: Mapping[type[Any], Callable[..., None]] = {
     Let: emit_let,
     Constant: emit_constant,
@@ -49,7 +59,7 @@ EMITTERS: Mapping[type[Any], Callable[..., None]] = {
     Check: emit_check,
     Update: emit_update,
     Local: emit_local,
-    Parallel: emit_parallel,
+    Parallel: _emit_parallel,
     For: emit_for,
     Loop: emit_loop,
     If: emit_if,

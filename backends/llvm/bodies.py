@@ -5,13 +5,14 @@ Not here: emitting them (scalar.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from ...compiler.kernel.kernel import Let, Statement, walk
 from ...compiler.kernel.monoids import MONOIDS
 from ...compiler.ops import ALL
-from ...compiler.ops.scalar import Scalar, ScalarFunction, trace_body
+from ...compiler.ops.scalar import Rarely, Scalar, ScalarFunction, trace_body
 from ...compiler.types import DType
 
 
@@ -39,3 +40,30 @@ def combine_of(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
     arity = len(dtypes)
     combine = MONOIDS[monoid].combine
     return trace_body(lambda *s: combine(s[:arity], s[arity:]), dtypes + dtypes)
+
+
+@lru_cache(maxsize=4096)
+def weight_of(body: ScalarFunction) -> int:
+    """How many words a body is, rare regions left out."""
+    seen: set[Scalar] = set()
+    stack = list(body.results)
+    while stack:
+        node = stack.pop()
+        if node in seen or node.word in ("param", "const", "carried"):
+            continue
+        seen.add(node)
+        stack.extend(node.args)
+        if node.word == "result":
+            region = node.attr[0]  # type: ignore[index]
+            stack.extend(region.fast if isinstance(region, Rarely) else region.step)
+    return len(seen)
+
+
+def weight_of_block(block: Iterable[Statement], dtypes: Mapping[str, DType]) -> int:
+    """How many words the statements of a block are, inner blocks included."""
+    total = 0
+    for s in walk(tuple(block)):
+        if isinstance(s, Let):
+            args = tuple(dtypes[a] for a in s.args)
+            total += weight_of(body_of(s.op, args, s.attrs, s.dtype))
+    return total

@@ -1,5 +1,8 @@
 """What generated code says to its caller: failures, and whether to stop.
 
+On a device the control block is one word: the least number of a failure so far. Nothing asks
+there whether to stop.
+
 Invariants: the layout is the head of the native `Control` block: a cancel word, then the
 addresses of `poll` and `fail`. Code of the plan is the failure's number in the kernel plus 1.
 Not here: what happens then (native/control.py).
@@ -26,12 +29,22 @@ def fail_where(
     cold, onward = frame.block("fail"), frame.block("onward")
     builder.cbranch(any_lane(builder, bad), cold, onward).set_weights([1, 100000])
     builder.position_at_end(cold)
+    if frame.machine.is_device:
+        builder.atomic_rmw("umin", frame.control, constant(code), "monotonic")
+    else:
+        _call_fail(frame, bad, code, value, extent)
+    builder.branch(onward)
+    builder.position_at_end(onward)
+
+
+def _call_fail(
+    frame: Frame, bad: ir.Value, code: int, value: ir.Value | None, extent: ir.Value | None
+) -> None:
+    builder = frame.builder
     word = constant(0) if value is None else _first_bad(frame, bad, value)
     function = builder.load(offset_bytes(frame, frame.control, FAIL), typ=POINTER)
     words = [constant(code + 1), constant(-1), word, extent or constant(0), constant(0)]
     _call(frame, function, _FAIL, [frame.control, *words])
-    builder.branch(onward)
-    builder.position_at_end(onward)
 
 
 def leave_if_cancelled(frame: Frame) -> None:
@@ -43,6 +56,8 @@ def leave_if_cancelled(frame: Frame) -> None:
 
 def poll(frame: Frame, work: ir.Value) -> None:
     """Count `work` done; after enough of it ask the caller, who looks at clock and signals."""
+    if frame.machine.is_device:
+        return
     builder = frame.builder
     if frame.work is None:
         frame.work = frame.stack_slot(I64)

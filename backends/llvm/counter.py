@@ -12,28 +12,36 @@ from .frame import Frame, constant
 from .types import I64
 
 _DEPTH = 64
+_COLUMN_DEPTH = 40  # of stacks side by side: 2**40 blocks
+ZERO = constant(0)
 
 
 class Counter:
-    """A stack of partial results and how many elements were pushed."""
+    """Stacks of partial results, `columns` of them, and how many elements each was given.
 
-    def __init__(self, frame: Frame, folding: Folding) -> None:
+    The methods take the number of the column; one column has number 0.
+    """
+
+    def __init__(self, frame: Frame, folding: Folding, columns: int = 1) -> None:
         self.frame = frame
         self.folding = folding
-        self.slots = Slots(frame, folding.dtypes, folding.width, _DEPTH)
-        self.depth = frame.stack_slot(I64)
-        self.count = frame.stack_slot(I64)
+        self.columns = columns
+        depth = _DEPTH if columns == 1 else _COLUMN_DEPTH
+        self.slots = Slots(frame, folding.dtypes, folding.width, depth * columns)
+        self.depths = frame.stack_slot(I64, columns)
+        self.counts = frame.stack_slot(I64, columns)
 
-    def reset(self) -> None:
+    def reset(self, column: ir.Value = ZERO) -> None:
         """Forget everything."""
-        self.frame.builder.store(constant(0), self.depth)
-        self.frame.builder.store(constant(0), self.count)
+        self.frame.builder.store(constant(0), self._word(self.depths, column))
+        self.frame.builder.store(constant(0), self._word(self.counts, column))
 
-    def push(self, element: State) -> None:
+    def push(self, element: State, column: ir.Value = ZERO) -> None:
         """Take the next element in, merging equal ranks."""
         builder = self.frame.builder
-        count, depth = (builder.load(m, typ=I64) for m in (self.count, self.depth))
-        builder.store(builder.add(count, constant(1)), self.count)
+        count_word, depth_word = (self._word(m, column) for m in (self.counts, self.depths))
+        count, depth = (builder.load(w, typ=I64) for w in (count_word, depth_word))
+        builder.store(builder.add(count, constant(1)), count_word)
         before = builder.block
         head, merge, done = map(self.frame.block, ("carry", "merge", "carried"))
         builder.branch(head)
@@ -45,26 +53,26 @@ class Counter:
         builder.cbranch(odd, merge, done)
         builder.position_at_end(merge)
         below = builder.sub(top, constant(1))
-        merged = self.folding.combine(self.slots.load(below), state)
+        merged = self.folding.combine(self.slots.load(self._slot(below, column)), state)
         pairs = zip([rank, top, *phis], [builder.lshr(rank, constant(1)), below, *flat(merged)])
         for phi, value in pairs:
             phi.add_incoming(value, builder.block)
         builder.branch(head)
         builder.position_at_end(done)
-        self.slots.store(top, state)
-        builder.store(builder.add(top, constant(1)), self.depth)
+        self.slots.store(self._slot(top, column), state)
+        builder.store(builder.add(top, constant(1)), depth_word)
 
-    def result(self) -> State:
+    def result(self, column: ir.Value = ZERO) -> State:
         """All elements folded; the empty result if there was none."""
         builder = self.frame.builder
-        depth = builder.load(self.depth, typ=I64)
+        depth = builder.load(self._word(self.depths, column), typ=I64)
         empty = self.folding.empty()
         before = builder.block
         start, head, merge, done = map(self.frame.block, ("last", "fold", "merge", "folded"))
         builder.cbranch(builder.icmp_signed("==", depth, constant(0)), done, start)
         builder.position_at_end(start)
         last = builder.sub(depth, constant(1))
-        first = self.slots.load(last)
+        first = self.slots.load(self._slot(last, column))
         builder.branch(head)
         builder.position_at_end(head)
         top = self._phi(last, start)
@@ -73,7 +81,7 @@ class Counter:
         builder.cbranch(builder.icmp_signed(">", top, constant(0)), merge, done)
         builder.position_at_end(merge)
         below = builder.sub(top, constant(1))
-        merged = self.folding.combine(self.slots.load(below), state)
+        merged = self.folding.combine(self.slots.load(self._slot(below, column)), state)
         for phi, value in zip([top, *phis], [below, *flat(merged)]):
             phi.add_incoming(value, builder.block)
         builder.branch(head)
@@ -84,6 +92,14 @@ class Counter:
             result.add_incoming(phi, head)
             results.append(result)
         return unflat(results, empty)
+
+    def _word(self, words: ir.Value, column: ir.Value) -> ir.Value:
+        return self.frame.builder.gep(words, [column], source_etype=I64)
+
+    def _slot(self, level: ir.Value, column: ir.Value) -> ir.Value:
+        if self.columns == 1:
+            return level
+        return self.frame.builder.add(self.frame.builder.mul(level, constant(self.columns)), column)
 
     def _phi(self, value: ir.Value, block: ir.Block) -> ir.PhiInstr:
         phi = self.frame.builder.phi(value.type)

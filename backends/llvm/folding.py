@@ -109,6 +109,13 @@ class Folding:
         return state
 
 
+def is_free(folding: Folding) -> bool:
+    """Whether any order gives the same value."""
+    if folding.monoid.indexed:
+        return True
+    return all(d.kind in "biu" for d in folding.dtypes)
+
+
 def flat(state: State) -> list[ir.Value]:
     """All LLVM values of a state."""
     return [part for lane in state for part in lane.parts]

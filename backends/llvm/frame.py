@@ -27,6 +27,7 @@ from ...compiler.kernel.kernel import (
     Statement,
     Store,
     Update,
+    value_dtypes,
     walk,
 )  # fmt: skip
 from ...compiler.types import DType
@@ -85,7 +86,11 @@ class Frame:
         self._emit = emit
         self.kernel = kernel
         self.function = function
-        self.control, self.words, self.begin, self.end = function.args
+        self.control: ir.Value = function.args[0]
+        # Where the host's kernel finds its arguments, and the range it is launched over.
+        self.words: ir.Value
+        self.begin: ir.Value
+        self.end: ir.Value
         self.values: dict[str, Lane] = {}
         self.axes: dict[str, AxisValue] = {}
         self.dims: dict[str, ir.Value] = {}
@@ -97,6 +102,7 @@ class Frame:
         self.thread_axis = next(
             (s.axis for s in walk(kernel.body) if isinstance(s, Parallel) and s.threads), None
         )
+        self.dtypes = value_dtypes(kernel.body)
         self.ahead: tuple[str, int] | None = None
         self.work: ir.Value | None = None
         self.scrap: ir.Value | None = None

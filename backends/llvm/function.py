@@ -35,6 +35,7 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
     entry = function.append_basic_block("entry")
     builder = ir.IRBuilder(entry)
     frame = Frame(Site(builder, machine), kernel, function, emit_block)
+    frame.words, frame.begin, frame.end = function.args[1:]
     frame.levels.append(Level(entry))
     _read_arguments(frame)
     start = frame.block("start")
@@ -84,7 +85,7 @@ def _read_arguments(frame: Frame) -> None:
 
     for parameter in frame.kernel.params:
         pointer = word(POINTER)
-        strides = _contiguous(parameter)
+        strides = contiguous_strides(parameter)
         if parameter.strided:
             names = [f"{parameter.name}.stride{axis}" for axis in range(len(parameter.shape))]
             frame.dims.update((name, word(I64)) for name in names)
@@ -94,7 +95,8 @@ def _read_arguments(frame: Frame) -> None:
         frame.dims[name] = word(I64)
 
 
-def _contiguous(parameter: Parameter) -> tuple[Size, ...]:
+def contiguous_strides(parameter: Parameter) -> tuple[Size, ...]:
+    """Byte strides of a C-contiguous parameter."""
     strides: list[Size] = []
     step: Size = parameter.dtype.itemsize
     for extent in reversed(parameter.shape):

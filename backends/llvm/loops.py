@@ -26,15 +26,17 @@ from ...compiler.kernel.kernel import (
     Statement,
     bodies,
 )  # fmt: skip
+from .bodies import weight_of_block
 from .control import poll
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
 from .invariants import split_invariant
-from .types import I32, Lane, any_lane, intrinsic, invert, splat, widen
+from .types import I1, I32, Lane, any_lane, intrinsic, invert, splat, widen
 
 Block = tuple[Statement, ...]
 Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value] | None]
 STRIP = 1 << 16
+HEAVY = 64  # words of a body that is not worth a second copy for the last vector
 _FOREVER = 1 << 62
 
 
@@ -96,6 +98,27 @@ def mask_below(frame: Frame, index: ir.Value, end: ir.Value, width: int) -> ir.V
     typ = ir.VectorType(I32, width)
     lanes = ir.Constant(typ, [ir.Constant(I32, i) for i in range(width)])
     return builder.icmp_signed("<", lanes, splat(builder, builder.trunc(left, I32), width))
+
+
+def tail_bits(frame: Frame, begin: ir.Value, end: ir.Value, width: int) -> ir.Value:
+    """The lanes of the last step of a loop from `begin` to `end` by `width`, as bits."""
+    builder = frame.builder
+    bits = ir.IntType(max(width, 32))
+    left = builder.and_(builder.sub(end, begin), constant(width - 1))
+    left = left if bits.width == 64 else builder.trunc(left, bits)
+    partial = builder.sub(builder.shl(ir.Constant(bits, 1), left), ir.Constant(bits, 1))
+    none = builder.icmp_unsigned("==", left, ir.Constant(bits, 0))
+    return builder.select(none, ir.Constant(bits, (1 << width) - 1), partial)
+
+
+def step_mask(frame: Frame, index: ir.Value, end: ir.Value, width: int, tail: ir.Value) -> ir.Value:
+    """The active lanes of a step: all, or those of `tail` in the last; scalar work only."""
+    builder = frame.builder
+    whole = builder.icmp_signed("<=", builder.add(index, constant(width)), end)
+    chosen = builder.select(whole, ir.Constant(tail.type, (1 << width) - 1), tail)
+    if tail.type.width != width:
+        chosen = builder.trunc(chosen, ir.IntType(width))
+    return builder.bitcast(chosen, ir.VectorType(I1, width))
 
 
 def range_of(frame: Frame, axis: str, extent: Size) -> tuple[ir.Value, ir.Value]:
@@ -257,6 +280,14 @@ def _vector_loop(frame: Frame, s: Parallel) -> None:
         with frame.vectorised(Lanes(s.axis, width, mask_below(frame, index, end, width))):
             frame.emit(kept)
 
+    def always_masked(index: ir.Value) -> None:
+        with frame.vectorised(Lanes(s.axis, width, step_mask(frame, index, end, width, tail))):
+            frame.emit(kept)
+
+    if masked and weight_of_block(kept, frame.dtypes) > HEAVY:
+        tail = tail_bits(frame, begin, end, width)
+        _stripped(frame, s.axis, begin, end, width, kept, lambda: frame.emit(moved), always_masked)
+        return
     length = builder.sub(end, begin)
     count = builder.sub(length, _remainder(frame, length, stride))
     middle = builder.add(begin, count)

@@ -29,6 +29,11 @@ class Machine:
         return self.triple.startswith("x86_64")
 
     @property
+    def is_device(self) -> bool:
+        """True for a GPU: aligned memory, one lane a thread, nobody to call."""
+        return self.triple.startswith("nvptx")
+
+    @property
     def has_fma(self) -> bool:
         """Whether fused multiply-add is an instruction and not a library call."""
         return not self.is_x86 or "fma" in self.features or self.has_avx512

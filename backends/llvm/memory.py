@@ -4,8 +4,9 @@ The stride over lanes decides: 0, one scalar shared by all lanes; the item size,
 negative, a reversed vector; a stride known only at run time, a branch between vector and gather;
 anything else, a gather or scatter.
 
-Invariants: no alignment is assumed; inactive lanes touch nothing. An access whose shared
-condition fails goes to scrap memory of the frame instead of a branch.
+Invariants: no alignment is assumed, but on a device that of single elements; inactive lanes touch
+nothing. An access whose shared condition fails goes to scrap memory of the frame instead of a
+branch; on a device it is a branch, which keeps the address space of the place known.
 Not here: where an index points (access.py).
 """
 
@@ -41,6 +42,8 @@ def load(frame: Frame, place: Access, other: Lane | None) -> Lane:
     """The lanes at `place`; `other` (0 if not given) where the condition fails."""
     condition = place.condition
     if condition is not None and width_of(condition) == 1:
+        if frame.machine.is_device:
+            return _load_if(frame, place, condition, other)
         place = _or_scrap(frame, place, condition)
         lane = load(frame, place, None)
         if other is None:
@@ -73,6 +76,10 @@ def store(frame: Frame, place: Access, value: Lane) -> None:
     """Write the lanes at `place` where the condition holds."""
     condition = place.condition
     if condition is not None and width_of(condition) == 1:
+        if frame.machine.is_device:
+            with frame.builder.if_then(condition):
+                _store_scalar(frame, place, value)
+            return
         place = _or_scrap(frame, place, condition)
         condition = None
     if place.width == 1:
@@ -172,19 +179,47 @@ def _to_memory(frame: Frame, dtype: DType, value: ir.Value) -> ir.Value:
     return value
 
 
+def _alignment(frame: Frame, dtype: DType) -> int:
+    """What is known of an element's address."""
+    return dtype.itemsize // part_count(dtype) if frame.machine.is_device else 1
+
+
 def _load_scalar(frame: Frame, place: Access) -> Lane:
     parts = []
     for part in range(part_count(place.dtype)):
         pointer = _part_pointer(frame, place, place.pointer, part)
-        raw = frame.builder.load(pointer, typ=memory_element(place.dtype), align=1)
+        raw = frame.builder.load(
+            pointer, typ=memory_element(place.dtype), align=_alignment(frame, place.dtype)
+        )
         parts.append(_from_memory(frame, place.dtype, raw))
     return Lane(place.dtype, tuple(parts))
+
+
+def _load_if(frame: Frame, place: Access, condition: ir.Value, other: Lane | None) -> Lane:
+    """An element, or `other` (0 if not given) without touching it."""
+    builder = frame.builder
+    before, inside, join = builder.block, frame.block("inside"), frame.block("join")
+    builder.cbranch(condition, inside, join)
+    builder.position_at_end(inside)
+    lane = _load_scalar(frame, place)
+    end = builder.block
+    builder.branch(join)
+    builder.position_at_end(join)
+    parts = []
+    for at, part in enumerate(lane.parts):
+        fill = constant_of(part.type, 0.0 if _is_float(part.type) else 0)
+        phi = builder.phi(part.type)
+        phi.add_incoming(part, end)
+        phi.add_incoming(fill if other is None else other.parts[at], before)
+        parts.append(phi)
+    return Lane(lane.dtype, tuple(parts))
 
 
 def _store_scalar(frame: Frame, place: Access, value: Lane) -> None:
     for part, register in enumerate(value.parts):
         pointer = _part_pointer(frame, place, place.pointer, part)
-        frame.builder.store(_to_memory(frame, place.dtype, register), pointer, align=1)
+        raw = _to_memory(frame, place.dtype, register)
+        frame.builder.store(raw, pointer, align=_alignment(frame, place.dtype))
 
 
 def _last_active(frame: Frame, value: Lane) -> Lane:

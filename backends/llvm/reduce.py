@@ -16,18 +16,19 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ...compiler.kernel.kernel import Let, Reduce, walk
+from ...compiler.kernel.kernel import Reduce
 from ...compiler.kernel.monoids import BLOCK, LANES, fold
+from .bodies import weight_of_block
 from .counter import Counter
-from .folding import Folding, Slots, State, flat, unflat
+from .folding import Folding, Slots, State, flat, is_free, unflat
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
 from .invariants import split_invariant
-from .loops import counted, mask_below, work_of
+from .loops import counted, mask_below, step_mask, tail_bits, work_of
 from .types import intrinsic
 
 _UNROLLED = 16  # elements of a reduction that is written out
-_HEAVY = 24  # statements of a body that is not copied for each accumulator
+_HEAVY = 24  # words of a body that is not copied for each accumulator
 _FREE_ACCUMULATORS = 4
 _ROWS_AHEAD = 8  # rows of memory asked for early where a loop steps from row to row
 
@@ -41,18 +42,11 @@ def emit_reduce(frame: Frame, s: Reduce) -> None:
         state = reduction.unrolled(s.extent)
     elif s.tree:
         state = reduction.over_blocks_only()
-    elif s.loose or _is_free(reduction.folding):
+    elif s.loose or is_free(reduction.folding):
         state = reduction.free()
     else:
         state = reduction.strict()
     frame.values.update(zip(s.names, state))
-
-
-def _is_free(folding: Folding) -> bool:
-    """Whether any order gives the same value."""
-    if folding.monoid.indexed:
-        return True
-    return all(d.kind in "biu" for d in folding.dtypes)
 
 
 class _Reduction:
@@ -64,9 +58,8 @@ class _Reduction:
         self.folding = Folding(frame, s.monoid, s.dtypes, width)
         self.scalars = Folding(frame, s.monoid, s.dtypes, 1 if vector > 1 else width)
         self.moved, self.kept = split_invariant(s.body, s.axis)
-        self.light = sum(isinstance(x, Let) for x in walk(s.body)) <= _HEAVY
         self.work = work_of(frame, self.kept)
-        self.light = self.light and self.work is None
+        self.light = self.work is None and weight_of_block(self.kept, frame.dtypes) <= _HEAVY
 
     def element(self, mask: ir.Value | None) -> State:
         """The body at the current index."""
@@ -203,9 +196,10 @@ class _Reduction:
     def _masked_steps(self, begin: ir.Value, end: ir.Value, count: int, slots: Slots) -> None:
         """One vector at a time into the accumulator of its lanes, the last one masked."""
         frame, folding = self.frame, self.folding
+        tail = tail_bits(frame, begin, end, self.vector)
 
         def step(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
-            mask = self._mask(index, end)
+            mask = step_mask(frame, index, end, self.vector, tail)
             shift = constant(self.vector.bit_length() - 1)
             slot = frame.builder.and_(frame.builder.lshr(index, shift), constant(count - 1))
             new = self.element(mask)

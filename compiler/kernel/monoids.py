@@ -149,11 +149,18 @@ def _same(a: Scalar, b: Scalar) -> Scalar:
     return equal
 
 
+def _plus(a: Scalar, b: Scalar) -> Scalar:
+    """a + b; of halves, which only an `Update` in their own memory adds, rounded each time."""
+    if a.dtype in (F16, BF16):
+        return convert(add(convert(a, F32), convert(b, F32)), a.dtype)
+    return add(a, b)
+
+
 _NOWHERE = (1 << 63) - 1
 _one = lambda dtype: (1,)
 
 SUM = Monoid(
-    "sum", 1, widened, lambda d: (negative_zero(d),), lambda a, b: (add(a[0], b[0]),),
+    "sum", 1, widened, lambda d: (negative_zero(d),), lambda a, b: (_plus(a[0], b[0]),),
     lambda d: (0,), ("sum", "cumsum", "scatter_add"),
 )  # fmt: skip
 PROD = Monoid(

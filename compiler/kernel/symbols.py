@@ -111,3 +111,23 @@ def substitute_axes(body: Body, env: Mapping[str, Size]) -> Body:
         )
 
     return map_body(body, change)
+
+
+def substitute_sizes(body: Body, env: dict[str, Size]) -> Body:
+    """The body with symbols replaced in every index and extent; loops over them keep the axis."""
+
+    def size(s: Size) -> Size:
+        return s.substitute(env) if isinstance(s, Dim) else s
+
+    def change(s: Statement) -> Statement:
+        if isinstance(s, IndexValue):
+            return replace(s, index=size(s.index))
+        if isinstance(s, Parallel | For | Reduce | Scan):
+            return replace(s, extent=size(s.extent))
+        if isinstance(s, Loop):
+            return s if s.extent is None else replace(s, extent=size(s.extent))
+        return map_access(
+            s, lambda _, index: tuple(i if isinstance(i, Checked) else size(i) for i in index)
+        )
+
+    return map_body(body, change)

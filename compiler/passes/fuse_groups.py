@@ -29,6 +29,7 @@ from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
 
 CHEAP = 4  # words of an op that may be computed again
 FIRST_LOOP = 1 << 16  # loops of reductions are numbered from here, root loops from 0
+LEADERS = 4  # groups that a further reader of one value is tried with
 SMALL = 4096  # elements of a domain that needs no threads
 FUSABLE = frozenset(
     (
@@ -114,15 +115,21 @@ class Grouping:
             return
         if all(size == 1 for size in value.type.shape):
             return
-        leaders: dict[tuple[int, Shape], Group] = {}
+        leaders: dict[tuple[int, Shape], list[Group]] = {}
         for user in users:
             for home in self.homes[user]:
                 group = home.find()
                 if not group.open or not group.plain or value not in group.demand:
                     continue
-                leader = leaders.setdefault((group.height, group.domain), group)
-                if leader is not group and self._can_merge(leader, group):
-                    self._merge(leader, group)
+                others = leaders.setdefault((group.height, group.domain), [])
+                if group in others:
+                    continue
+                for leader in others[-LEADERS:]:
+                    if self._can_merge(leader, group):
+                        self._merge(leader, group)
+                        break
+                else:
+                    others.append(group)
 
     def _choose(self, node: Node, users: Mapping[Group, bool], escapes: bool) -> Group | None:
         """The group to join, or None."""
@@ -178,6 +185,8 @@ class Grouping:
         if any(s.moves for s in sites) and not is_plain_move(node):
             return False
         if structure is Structure.MOVEMENT:
+            if escapes and is_update(node) and not is_fill(node.operands[0]):
+                return False  # better in place
             return len(sites) <= 6 and not (is_view(node) and not is_plain_move(node))
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
             words = words_in(node)

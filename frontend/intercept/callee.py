@@ -77,7 +77,7 @@ def _stand_in(function: Any, trace: Trace) -> Any:
     module = getattr(function, "__module__", None) or ""
     if module.split(".")[0] == "numpy" and callable(function):
         return numpy_unsupported(function)
-    call = getattr(kind, "__call__", None)
+    call = getattr(kind, "__call__", None)  # noqa: B004  the method itself is wanted
     if type(call) is types.FunctionType and not is_library_file(call.__code__.co_filename):
         return types.MethodType(callee(call), function)
     if kind is functools._lru_cache_wrapper:

@@ -33,15 +33,15 @@ _IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
     "RShift": operator.irshift,
 }  # fmt: skip
 _NAMED = (TracedArray, TracedScalar, TracedNumber)
+_ARRAYS: frozenset[type] = frozenset((TracedArray, Selection))
 
 
 def load(item: Any) -> Any:
     """A global or free variable: an array becomes a traced one."""
-    if isinstance(item, np.ndarray) and type(item) not in (TracedArray, TracedScalar, Selection):
-        trace = current()
-        if trace is not None:
-            return capture(trace, item)
-    return item
+    if type(item) in _ARRAYS or not isinstance(item, np.ndarray):
+        return item
+    trace = current()
+    return item if trace is None else capture(trace, item)
 
 
 def attribute(owner: Any, name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numpy import creation
+from ..numpy import creation, ranges
 from ..numpy.dispatch import DISPATCH, FUNCTIONS
 from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
@@ -24,7 +24,7 @@ from ..tracing.tensor import fresh
 
 _MAKERS = frozenset(
     function
-    for function in creation.FUNCTIONS
+    for function in (*creation.FUNCTIONS, *ranges.FUNCTIONS)
     if function not in (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 ) | {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 

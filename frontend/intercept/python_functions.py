@@ -105,7 +105,7 @@ def _chosen(trace: Trace, op: str, new: Any, old: Any) -> Any:
     """`new` where ``new op old``, else `old`: what min() and max() do."""
     weak = _weak_kind(new), _weak_kind(old)
     if None not in weak:
-        kind = max(weak, key=_RANK.__getitem__)  # type: ignore[type-var,arg-type]
+        kind = max(weak, key=_RANK.__getitem__)  # type: ignore[arg-type]
         dtype = KINDS[kind]  # type: ignore[index]
         values = [trace.cast(value_of(item), dtype) for item in (new, old)]
         chosen = trace.emit("select", trace.emit(op, *values), *values)

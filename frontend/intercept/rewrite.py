@@ -197,11 +197,16 @@ class Rewriter(ast.NodeTransformer):
                 owner = self._base(target.value)
                 parts = [node.value, owner, ast.Constant(target.attr)]
                 return _statement(_call("store_attribute", parts, node))
-            if isinstance(target, ast.Name) and not isinstance(node.value, ast.Constant | ast.Lambda):
+            if isinstance(target, ast.Name) and not isinstance(
+                node.value, ast.Constant | ast.Lambda
+            ):
                 parts = [ast.Constant(target.id), node.value]
                 node.value = _call("named", parts, node.value)
-            elif isinstance(target, ast.Tuple) and all(isinstance(t, ast.Name) for t in target.elts):
-                names = ast.Constant(tuple(t.id for t in target.elts))  # type: ignore[attr-defined]
+            elif isinstance(target, ast.Tuple) and all(
+                isinstance(t, ast.Name) for t in target.elts
+            ):
+                ids: Any = tuple(t.id for t in target.elts if isinstance(t, ast.Name))
+                names = ast.Constant(ids)
                 node.value = _call("named_all", [names, node.value], node.value)
         node.targets = [self.visit(t) for t in node.targets]
         return node
@@ -264,13 +269,18 @@ def _bound_names(node: Any, body: list[Any]) -> tuple[set[str], set[str]]:
             continue
         elif isinstance(at, ast.Import | ast.ImportFrom):
             names.update((a.asname or a.name).split(".")[0] for a in at.names)
-        elif isinstance(at, ast.ExceptHandler) and at.name:
-            names.add(at.name)
-        elif isinstance(at, ast.MatchAs | ast.MatchStar) and at.name:
+        elif (
+            isinstance(at, ast.ExceptHandler)
+            and at.name
+            or isinstance(at, ast.MatchAs | ast.MatchStar)
+            and at.name
+        ):
             names.add(at.name)
         elif isinstance(at, ast.MatchMapping) and at.rest:
             names.add(at.rest)
-        elif isinstance(at, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        elif isinstance(
+            at, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
             for part in ast.walk(at):
                 if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
                     names.add(part.target.id)

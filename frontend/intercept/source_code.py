@@ -24,7 +24,8 @@ from .rewrite import Rewriter, hooks_placed
 _FOUND: dict[int, tuple[CodeType, CodeType | None]] = {}
 _MADE: dict[int, CodeType] = {}
 _MODULES: dict[str, tuple[int, ast.Module | None]] = {}
-_STATEMENTS: dict[tuple[str, int, int], CodeType] = {}
+_STATEMENTS: dict[int, tuple[ast.stmt, CodeType]] = {}
+_ANNOTATIONS = 0x1000000  # the flag of `from __future__ import annotations`
 _LOCK = threading.Lock()
 
 
@@ -55,7 +56,7 @@ def _rewrite(code: CodeType, hooks: Mapping[str, Any]) -> CodeType | None:
         made
         for statement in module.body
         if _first_line(statement) <= code.co_firstlineno <= (statement.end_lineno or 0)
-        for made in _matching(code, _compiled(code.co_filename, statement, hooks))
+        for made in _matching(code, _compiled(code, statement, hooks))
     ]
     if len(candidates) > 1:
         candidates = [made for made in candidates if _end(made) == _end(code)]
@@ -64,7 +65,8 @@ def _rewrite(code: CodeType, hooks: Mapping[str, Any]) -> CodeType | None:
 
 def _first_line(statement: ast.stmt) -> int:
     """The line a definition begins on, decorators included."""
-    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(d.lineno for d in decorators)])
 
 
 def _parsed(filename: str) -> ast.Module | None:
@@ -84,18 +86,18 @@ def _parsed(filename: str) -> ast.Module | None:
     return module
 
 
-def _compiled(filename: str, statement: ast.stmt, hooks: Mapping[str, Any]) -> CodeType:
-    key = (filename, statement.lineno, id(statement))
-    found = _STATEMENTS.get(key)
+def _compiled(code: CodeType, statement: ast.stmt, hooks: Mapping[str, Any]) -> CodeType:
+    found = _STATEMENTS.get(id(statement))
     if found is None:
         changed = Rewriter().visit(statement)
         body = changed if isinstance(changed, list) else [changed]
         tree = ast.fix_missing_locations(ast.Module(body, []))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
-            whole = compile(tree, filename, "exec", dont_inherit=True)
-        found = _STATEMENTS[key] = _with_hooks(whole, hooks)
-    return found
+            future = code.co_flags & _ANNOTATIONS
+            whole = compile(tree, code.co_filename, "exec", future, dont_inherit=True)
+        found = _STATEMENTS[id(statement)] = statement, _with_hooks(whole, hooks)
+    return found[1]
 
 
 def _with_hooks(code: CodeType, hooks: Mapping[str, Any]) -> CodeType:

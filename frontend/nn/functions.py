@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..differentiation import stop_gradient
-from ..lifted import floating_dtype, lifted, read
-from ..numpy.creation import arange
+from ..lifted import counted, floating_dtype, lifted, read
 from ..numpy.operands import value_of
-from ..special import expit, logsumexp, ndtr
+from ..special import expit, ndtr
 from ..tracing.state import fail, running
 
 
@@ -75,8 +74,7 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean") -> Any:
         losses = -np.sum(target * log_softmax(logits), axis=-1)
     else:
         chosen = np.equal(np.expand_dims(target, -1), _classes(logits, target))
-        picked = np.sum(np.where(chosen, logits, 0), axis=-1)
-        losses = logsumexp(logits, axis=-1) - picked
+        losses = -np.sum(np.where(chosen, log_softmax(logits), 0), axis=-1)
     if reduction == "none":
         return losses
     if reduction not in ("mean", "sum"):
@@ -123,4 +121,4 @@ def _classes(logits: Any, target: Any) -> Any:
     trace = running()
     fits = np.logical_and(np.greater_equal(target, 0), np.less(target, count))
     trace.emit("check", value_of(fits), code="TM230")
-    return arange(count, dtype=kind)
+    return counted(count, kind)

@@ -11,7 +11,7 @@ from ..tracing.integer import user_size
 from ..tracing.state import fail
 from ..tracing.tensor import TracedArray
 from ..tracing.views import is_contiguous
-from . import movement
+from . import conversion, movement
 
 
 class Flags:
@@ -86,4 +86,10 @@ def flat(a: Any) -> Any:
     return made
 
 
-ATTRIBUTES = {**movement.ATTRIBUTES, "flags": flags, "strides": strides, "flat": flat}
+ATTRIBUTES = {
+    **movement.ATTRIBUTES,
+    **conversion.ATTRIBUTES,
+    "flags": flags,
+    "strides": strides,
+    "flat": flat,
+}

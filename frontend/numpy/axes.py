@@ -63,8 +63,10 @@ def size_argument(size: Any) -> Size:
 def shape_argument(shape: Any) -> tuple[Size, ...]:
     """A shape argument: an integer or a sequence of them. Raises TypeError, ValueError."""
     kind = type(shape)
-    if kind in (int, TracedSize, TracedNumber, TracedScalar) or hasattr(shape, "__index__") and (
-        kind is not TracedArray
+    if (
+        kind in (int, TracedSize, TracedNumber, TracedScalar)
+        or hasattr(shape, "__index__")
+        and (kind is not TracedArray)
     ):
         shape = (shape,)
     if kind is TracedArray and shape.ndim == 0:

@@ -18,19 +18,39 @@ from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
 from ..tracing.number import TracedNumber
 from ..tracing.state import fail, running
-from . import creation, indexing, joining, linear, movement, queries, reductions, ufuncs
+from . import (
+    composed,
+    conversion,
+    creation,
+    diagonals,
+    einsum,
+    indexing,
+    joining,
+    linear,
+    movement,
+    padding,
+    queries,
+    ranges,
+    reductions,
+    statistics,
+    ufuncs,
+)  # fmt: skip
 from .attributes import ATTRIBUTES
 from .operands import as_number, common_dtype
 from .selection import Selection, elementwise
 
-_FAMILIES = (creation, movement, joining, reductions, linear, indexing, queries)
+_FAMILIES = (
+    creation, ranges, movement, conversion, diagonals, joining, padding, reductions, statistics,
+    linear, einsum, indexing, queries, composed,
+)  # fmt: skip
 FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
     function: handler for family in _FAMILIES for function, handler in family.FUNCTIONS.items()
 }
 METHODS: Mapping[str, Callable[..., Any]] = {
-    **movement.METHODS, **joining.METHODS, **reductions.METHODS, **linear.METHODS,
-    **indexing.METHODS, **queries.METHODS,
-}  # fmt: skip
+    name: handler
+    for family in _FAMILIES
+    for name, handler in getattr(family, "METHODS", {}).items()
+}
 _UFUNC_METHODS: Mapping[str, Callable[..., Any]] = {
     "reduce": reductions.fold,
     "accumulate": reductions.accumulate,

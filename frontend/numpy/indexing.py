@@ -116,8 +116,10 @@ def _masked(trace: Trace, target: TracedArray, subscript: Subscript, item: Any) 
     else:
         value = _assigned_value(trace, item, dtype)
         behind = target.ndim - subscript.axis - mask.tensor.rank
-        if value.tensor.rank == behind + 1 and value.tensor.shape[0] == 1 or (
-            value.tensor.rank > behind and all(n == 1 for n in value.tensor.shape)
+        if (
+            value.tensor.rank == behind + 1
+            and value.tensor.shape[0] == 1
+            or (value.tensor.rank > behind and all(n == 1 for n in value.tensor.shape))
         ):
             value = reshape(trace, value, value.tensor.shape[value.tensor.rank - behind :])
         if value.tensor.rank > behind:
@@ -154,7 +156,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     else:
         _refuse_known(trace, index, extent, place)
     made = trace.emit("gather", value, index, axes=(place,))[0]
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "same_kind", "take")
+    return (
+        result(trace, made) if out is None else deliver(trace, made, out, True, "same_kind", "take")
+    )
 
 
 def _refuse_known(trace: Trace, index: Value, extent: Any, axis: int) -> None:
@@ -354,13 +358,13 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return fresh(trace, made)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[Any, Any] = {
     np.take: take, np.take_along_axis: take_along_axis, np.put_along_axis: put_along_axis,
     np.put: put, np.copyto: copyto, np.putmask: putmask, np.place: place, np.nonzero: nonzero,
     np.where: where, np.select: select,
 }  # fmt: skip
 
-METHODS = {
+METHODS: dict[str, Any] = {
     "take": take, "fill": fill, "item": item, "put": put, "nonzero": nonzero,
     "__getitem__": getitem, "__setitem__": setitem,
 }  # fmt: skip

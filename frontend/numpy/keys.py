@@ -30,7 +30,6 @@ from ..tracing.views import Reshape, Slice, Step, Transpose
 from .operands import is_traced, value_of
 from .words import broadcast_shapes
 
-
 _GAP = object()  # stands for an ellipsis that stands for no axes
 
 
@@ -63,9 +62,7 @@ def understand(trace: Trace, shape: tuple[Size, ...], key: Any) -> Subscript:
     if region is not None:
         found.steps.append(region)
     special = [row for row in rows if row.kind in ("index", "mask")]
-    new_shape = tuple(
-        [size for row in rows for size in _sizes_of_row(row)]
-    )
+    new_shape = tuple([size for row in rows for size in _sizes_of_row(row)])
     sliced = region.size if region is not None else shape
     if new_shape != sliced:
         found.steps.append(Reshape(new_shape))
@@ -125,7 +122,8 @@ def _place(trace: Trace, found: Subscript, rows: list[_Row]) -> None:
         except ValueError:
             shapes = " and ".join(shape_text(index.tensor.shape) for index in found.indices)
             raise fail(
-                "TM230", f"shape mismatch: indexing arrays could not be broadcast together: {shapes}"
+                "TM230",
+                f"shape mismatch: indexing arrays could not be broadcast together: {shapes}",
             ) from None
 
 
@@ -149,7 +147,7 @@ def _rows(
             f"too many indices for array: array is {len(shape)}-dimensional, but {used} were "
             "indexed",
         )
-    missing = [slice(None)] * (len(shape) - used)
+    missing: list[Any] = [slice(None)] * (len(shape) - used)
     if ellipses:
         at = next(i for i, item in enumerate(items) if item is Ellipsis)
         items[at : at + 1] = missing or [_GAP]
@@ -205,9 +203,9 @@ def _normal(item: Any) -> Any:
         return value_of(np.bool_(item))
     if kind in (TracedArray, TracedScalar, TracedNumber):
         return _index_value(value_of(item))
-    if isinstance(item, list | tuple) or isinstance(item, np.ndarray):
+    if isinstance(item, list | tuple | np.ndarray):
         if not is_traced(item) and np.size(item) == 0 and isinstance(item, list | tuple):
-            return value_of(np.zeros(np.shape(item), np.int64))  # type: ignore[arg-type]
+            return value_of(np.zeros(np.shape(item), np.int64))
         return _index_value(value_of(item))
     try:
         return operator.index(item)
@@ -267,8 +265,8 @@ def _position(trace: Trace, extent: Size, item: Any, axis: int) -> Size:
     reason = "an index lies inside its axis"
     negative = not sizes.at_least(index, 0, reason)
     place = index + extent if negative else index
-    inside = sizes.at_least(place, 0, reason) if negative else sizes.at_least(
-        extent, place + 1, reason
+    inside = (
+        sizes.at_least(place, 0, reason) if negative else sizes.at_least(extent, place + 1, reason)
     )
     if not inside:
         raise fail(
@@ -299,7 +297,7 @@ def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, i
         raise fail("TM243", "slice step cannot be zero")
     sizes = trace.sizes
     reason = "a slice lies inside its axis"
-    low: Size = 0 if step > 0 else -1
+    low = 0 if step > 0 else -1
     high: Size = extent if step > 0 else extent - 1
 
     def bound(given: Any, default: Size) -> Size:
@@ -325,4 +323,3 @@ def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, i
     stride = abs(step)
     number = distance if stride == 1 else floor_divide(distance + (stride - 1), stride)
     return sizes.normal(start), number, step
-

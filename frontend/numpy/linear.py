@@ -43,7 +43,19 @@ def _pair(trace: Trace, a: Any, b: Any, dtype: Any = None) -> tuple[Value, Value
     return trace.cast(value_of(a), found), trace.cast(value_of(b), found)
 
 
-def matmul(x1: Any, x2: Any, out: Any = None, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, subok: bool = True, axes: Any = None, axis: Any = None, signature: Any = None) -> Any:
+def matmul(
+    x1: Any,
+    x2: Any,
+    out: Any = None,
+    *,
+    casting: str = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+    subok: bool = True,
+    axes: Any = None,
+    axis: Any = None,
+    signature: Any = None,
+) -> Any:
     """np.matmul"""
     trace = running()
     if axes is not None or axis is not None:
@@ -58,7 +70,9 @@ def matmul(x1: Any, x2: Any, out: Any = None, *, casting: str = "same_kind", ord
             hint="multiply by a number with *",
         )
     made = matrix_product(trace, a, b)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, casting, "matmul")
+    return (
+        result(trace, made) if out is None else deliver(trace, made, out, True, casting, "matmul")
+    )
 
 
 def matrix_product(trace: Trace, a: Value, b: Value) -> Value:
@@ -136,7 +150,11 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     column = reshape(trace, x, (product(x.tensor.shape), 1))
     row = reshape(trace, y, (1, product(y.tensor.shape)))
     made = trace.emit("mul", column, row)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "same_kind", "outer")
+    return (
+        result(trace, made)
+        if out is None
+        else deliver(trace, made, out, True, "same_kind", "outer")
+    )
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
@@ -215,165 +233,6 @@ def kron(a: Any, b: Any) -> Any:
     return result(trace, reshape(trace, made, [m * n for m, n in zip(left, right)]))
 
 
-def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K", casting: str = "safe", optimize: Any = False) -> Any:
-    """np.einsum, operands contracted two at a time from left to right."""
-    trace = running()
-    text, items = _einsum_text(operands)
-    found = require_dtype(dtype) if dtype is not None else common_dtype(*items)
-    values = [trace.cast(value_of(item), found) for item in items]
-    inputs, output = _einsum_labels(text, [v.tensor.rank for v in values])
-    terms = [
-        _diagonals(trace, value, labels) for value, labels in zip(values, inputs)
-    ]
-    while len(terms) > 1:
-        later = "".join(labels for _, labels in terms[2:]) + output
-        terms[:2] = [_einsum_pair(trace, terms[0], terms[1], later)]
-    made = _einsum_final(trace, *terms[0], output)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, casting, "einsum")
-
-
-def _einsum_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    if not operands:
-        raise ValueError("must specify the einstein sum subscripts string and at least one operand")
-    if isinstance(operands[0], str):
-        return operands[0].replace(" ", ""), list(operands[1:])
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-    def name(labels: Any) -> str:
-        return "".join("..." if label is Ellipsis else letters[label] for label in labels)
-
-    pairs = len(operands) // 2
-    text = ",".join(name(operands[2 * i + 1]) for i in range(pairs))
-    if len(operands) % 2:
-        text += "->" + name(operands[-1])
-    return text, [operands[2 * i] for i in range(pairs)]
-
-
-def _einsum_labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Labels of each operand and of the result, the ellipsis written out."""
-    left, arrow, output = text.partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(ranks):
-        raise ValueError(
-            "fewer operands provided to einstein sum function than specified in the subscripts "
-            "string" if len(inputs) > len(ranks) else
-            "more operands provided to einstein sum function than specified in the subscripts "
-            "string"
-        )  # fmt: skip
-    allowed = {c for c in text if c.isalpha()} | set(".,->")
-    if set(text) - allowed:
-        raise ValueError(
-            f"invalid subscript {sorted(set(text) - allowed)[0]!r} in einstein sum subscripts "
-            "string, subscripts must be letters"
-        )
-    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in text]
-    longest = max(
-        (rank - len(part.replace("...", "")) for part, rank in zip(inputs, ranks) if "..." in part),
-        default=0,
-    )
-    dots = "".join(free[:longest])
-    made = []
-    for part, rank in zip(inputs, ranks):
-        count = rank - len(part.replace("...", ""))
-        if count < 0 or (count and "..." not in part):
-            raise ValueError(
-                "einstein sum subscripts string contains too many subscripts for operand"
-                if count < 0 else
-                "operand has more dimensions than subscripts given in einstein sum, but no "
-                "'...' ellipsis provided to broadcast the extra dimensions."
-            )  # fmt: skip
-        made.append(part.replace("...", dots[longest - count :] if "..." in part else ""))
-    if not arrow:
-        every = "".join(made)
-        once = sorted(c for c in set(every) if every.count(c) == 1 and c not in dots)
-        return made, dots + "".join(once)
-    output = output.replace("...", dots)
-    for c in output:
-        if output.count(c) > 1:
-            raise ValueError(f"einstein sum subscripts string includes output subscript '{c}' multiple times")
-        if not any(c in part for part in made):
-            raise ValueError(f"einstein sum subscripts string included output subscript '{c}' which never appeared in an input")
-    return made, output
-
-
-def _diagonals(trace: Trace, value: Value, labels: str) -> tuple[Value, str]:
-    """Repeated labels of one operand taken as a diagonal."""
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            i = labels.index(label)
-            j = labels.index(label, i + 1)
-            need_equal(trace, value, value, i, j, "einsum")
-            rank = value.tensor.rank
-            order = [k for k in range(rank) if k not in (i, j)] + [i, j]
-            value = transpose(trace, value, order)
-            index = trace.emit("iota", size=value.tensor.shape[-1])
-            value = trace.emit("gather", value, index, index, axes=(rank - 2, rank - 1))[0]
-            labels = "".join(labels[k] for k in order[:-1])
-    return value, labels
-
-
-def _summed(trace: Trace, value: Value, labels: str, keep: str) -> tuple[Value, str]:
-    axes = tuple(i for i, c in enumerate(labels) if c not in keep)
-    if not axes:
-        return value, labels
-    if value.tensor.dtype is BOOL:
-        made = trace.emit("any", value, axes=axes)
-    else:
-        made = trace.emit("sum", value, axes=axes)
-    return made, "".join(c for c in labels if c in keep)
-
-
-def _einsum_pair(
-    trace: Trace, left: tuple[Value, str], right: tuple[Value, str], later: str
-) -> tuple[Value, str]:
-    a, x = _summed(trace, *left, right[1] + later)
-    b, y = _summed(trace, *right, x + later)
-    a, b = _matched(trace, a, x, b, y)
-    shared = [c for c in x if c in y]
-    batch = [(x.index(c), y.index(c)) for c in shared if c in later]
-    axes = [(x.index(c), y.index(c)) for c in shared if c not in later]
-    labels = (
-        "".join(x[i] for i, _ in batch)
-        + "".join(c for c in x if c not in shared)
-        + "".join(c for c in y if c not in shared)
-    )
-    if axes:
-        return contract(trace, a, b, axes, batch), labels
-    first = _arranged(trace, a, x, labels)
-    second = _arranged(trace, b, y, labels)
-    made: Value = trace.emit("mul", first, second)
-    return made, labels
-
-
-def _matched(trace: Trace, a: Value, x: str, b: Value, y: str) -> tuple[Value, Value]:
-    """Shared labels given equal sizes: one of size 1 is repeated."""
-    shape_a, shape_b = list(a.tensor.shape), list(b.tensor.shape)
-    for label in x:
-        if label not in y:
-            continue
-        i, j = x.index(label), y.index(label)
-        size = broadcast_shapes(trace, [(shape_a[i],), (shape_b[j],)])[0]
-        shape_a[i] = shape_b[j] = size
-    sizes = trace.sizes
-    return (
-        spread(trace, a, tuple([sizes.normal(n) for n in shape_a])),
-        spread(trace, b, tuple([sizes.normal(n) for n in shape_b])),
-    )
-
-
-def _arranged(trace: Trace, value: Value, labels: str, wanted: str) -> Value:
-    """Axes in the order of `wanted`, of size 1 where the value has none."""
-    order = sorted(range(len(labels)), key=lambda i: wanted.index(labels[i]))
-    value = transpose(trace, value, order)
-    rest = iter(value.tensor.shape)
-    return reshape(trace, value, [next(rest) if c in labels else 1 for c in wanted])
-
-
-def _einsum_final(trace: Trace, value: Value, labels: str, output: str) -> Value:
-    value, labels = _summed(trace, value, labels, output)
-    return transpose(trace, value, [labels.index(c) for c in output])
-
-
 def _numbers_only(*items: Any) -> None:
     for item in items:
         kind = weak_type(item)
@@ -389,14 +248,18 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return made if out is None else deliver(running(), value_of(made), out, True, "no", "multi_dot")
 
 
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Any:
     """np.cross of vectors of three components."""
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
     trace = running()
     for item in (x, y):
-        if not trace.sizes.equal(value_of(item).tensor.shape[-1], 3, "cross takes vectors of three"):
+        if not trace.sizes.equal(
+            value_of(item).tensor.shape[-1], 3, "cross takes vectors of three"
+        ):
             raise ValueError("incompatible dimensions for cross product\n(dimension must be 3)")
     parts = []
     for i, j in ((1, 2), (2, 0), (0, 1)):
@@ -405,14 +268,22 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return np.moveaxis(made, -1, axisc)
 
 
-FUNCTIONS = {
+def _vector_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    return cross(x1, x2, axis=axis)
+
+
+FUNCTIONS: dict[Any, Any] = {
     np.dot: dot, np.vdot: vdot, np.inner: inner, np.outer: outer, np.tensordot: tensordot,
-    np.einsum: einsum, np.kron: kron, np.cross: cross, np.linalg.multi_dot: multi_dot,
+    np.kron: kron, np.cross: cross, np.linalg.multi_dot: multi_dot,
     np.linalg.outer: outer, np.linalg.tensordot: tensordot, np.linalg.matmul: matmul,
-    np.linalg.vecdot: vecdot, np.linalg.cross: lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis),
+    np.linalg.vecdot: vecdot, np.linalg.cross: _vector_cross,
 }  # fmt: skip
 
-GUFUNCS = {np.matmul: matmul, np.vecdot: vecdot, np.matvec: matvec, np.vecmat: vecmat}
+GUFUNCS: dict[Any, Any] = {
+    np.matmul: matmul,
+    np.vecdot: vecdot,
+    np.matvec: matvec,
+    np.vecmat: vecmat,
+}
 
-METHODS = {"dot": dot}
-
+METHODS: dict[str, Any] = {"dot": dot}

@@ -14,12 +14,10 @@ from tracemill.compiler.dims import Size
 from tracemill.compiler.ops.signature import shape_text
 
 from ..tracing.integer import user_size
-from ..tracing.state import fail, require_dtype, running
-from ..tracing.tensor import TracedArray, TracedScalar, fresh
+from ..tracing.state import fail, running
+from ..tracing.tensor import TracedArray, fresh
 from ..tracing.views import (
-    Bits,
     Broadcast,
-    Part,
     Reshape,
     Slice,
     Transpose,
@@ -114,7 +112,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
         perm = listed_axes(axes, rank)
         if len(perm) != rank:
             raise fail("TM208", "axes don't match array")
-    return array.view_by(Transpose(perm)) if rank > 1 else _alias(array)
+    return array.view_by(Transpose(perm)) if rank > 1 else alias(array)
 
 
 def transpose_method(a: Any, *axes: Any) -> Any:
@@ -194,7 +192,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
                     "cannot select an axis to squeeze out which has size not equal to one"
                 )
     if not axes:
-        return _alias(array)
+        return alias(array)
     return array.view_by(Reshape(tuple([n for i, n in enumerate(shape) if i not in axes])))
 
 
@@ -258,7 +256,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     first, second = listed_axes(tuple(axes), view_of(m).ndim)
     k %= 4
     if k == 0:
-        return _alias(view_of(m))
+        return alias(view_of(m))
     if k == 2:
         return flip(m, (first, second))
     if k == 1:
@@ -290,132 +288,12 @@ def atleast_3d(*arys: Any) -> Any:
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def astype(a: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: Any = True, device: Any = None) -> Any:
-    """ndarray.astype and np.astype"""
-    array = array_of(a)
-    wanted = require_dtype(dtype)
-    if not np.can_cast(array.dtype, wanted.numpy, casting):  # type: ignore[arg-type]
-        raise fail(
-            "TM248",
-            f"Cannot cast array data from {array.dtype!r} to {wanted.numpy!r} according to the "
-            f"rule '{casting}'",
-        )
-    trace = running()
-    if not copy and array.dtype == wanted.numpy:
-        return array
-    value = trace.cast(array.value, wanted)
-    if type(array) is TracedScalar:
-        return TracedScalar(trace, value)
-    return fresh(trace, value, None if array.is_plain else _own_order(array))
-
-
-def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
-    """ndarray.view to a dtype of the same width."""
-    array = view_of(a)
-    if dtype is None or dtype is np.ndarray:
-        return _alias(array)
-    wanted = require_dtype(dtype)
-    have = array.tensor_type.dtype
-    if have is wanted:
-        return _alias(array)
-    if have.itemsize != wanted.itemsize or have.is_complex or wanted.is_complex:
-        raise fail(
-            "TM111",
-            f"view of {have.name} as {wanted.name} is not supported",
-            hint="views are supported between real types of the same width",
-        )
-    if have.bits == wanted.bits:
-        return array.view_by(Bits(wanted))
-    trace = array.tracing  # bool is one byte of 0 or 1, one bit in the graph
-    made = fresh(trace, trace.cast(array.value, wanted))
-    made.base_memory.writeable = False
-    return made
-
-
-def _own_order(array: TracedArray) -> Any:
-    from_axes = sorted(
-        range(array.ndim), key=lambda i: -_magnitude(array, array.element_strides()[i])
-    )
-    shape = array.tensor_type.shape
-    if from_axes == list(range(array.ndim)):
-        return None
-    strides: list[Size] = [0] * array.ndim
-    step: Size = 1
-    for axis in reversed(from_axes):
-        strides[axis] = step
-        step = step * shape[axis]
-    return tuple(strides)
-
-
-def _magnitude(array: TracedArray, stride: Size) -> int:
-    return abs(array.tracing.sizes.hint(stride))
-
-
-def real(val: Any) -> Any:
-    """np.real and ndarray.real"""
-    return _part(val, "real")
-
-
-def imag(val: Any) -> Any:
-    """np.imag and ndarray.imag"""
-    return _part(val, "imag")
-
-
-def _part(a: Any, name: str) -> Any:
-    array = array_of(a)
-    trace = running()
-    dtype = array.value.tensor.dtype
-    if type(array) is TracedScalar:
-        if dtype.is_complex:
-            return TracedScalar(trace, trace.emit(name, array.value))
-        return array if name == "real" else TracedScalar(trace, trace.literal(dtype.numpy.type(0), dtype))
-    if dtype.is_complex:
-        return array.view_by(Part(name))
-    if name == "real":
-        return _alias(array)
-    zeros = trace.dispatch.function(np.zeros_like, (array,), {})
-    zeros.base_memory.writeable = False
-    return zeros
-
-
-def _alias(array: TracedArray) -> TracedArray:
+def alias(array: TracedArray) -> TracedArray:
     """Another array object on the same memory."""
     return array.view_by(Reshape(array.tensor_type.shape))
 
 
-def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """np.diagonal, read-only as NumPy's."""
-    made = fresh(running(), diagonal_value(a, offset, axis1, axis2))
-    made.base_memory.writeable = False
-    return made
-
-
-def diagonal_value(a: Any, offset: Any, axis1: int, axis2: int) -> Any:
-    """The diagonal as the last axis."""
-    trace = running()
-    array = view_of(a)
-    if array.ndim < 2:
-        raise ValueError("diag requires an array of at least two dimensions")
-    if one_axis(axis1, array.ndim) == one_axis(axis2, array.ndim):
-        raise ValueError("axis1 and axis2 cannot be the same")
-    moved = moveaxis(array, (axis1, axis2), (-2, -1)).value
-    *lead, rows, columns = moved.tensor.shape
-    first, second = (0, offset) if offset >= 0 else (-offset, 0)
-    sizes = trace.sizes
-    reason = "the length of a diagonal"
-    height, width = rows - first, columns - second
-    length = height if sizes.at_least(width, height, reason) else width
-    if not sizes.at_least(length, 0, reason):
-        length = 0
-    length = sizes.normal(length)
-    index = trace.emit("iota", size=length)
-    row = trace.emit("add", index, trace.size_value(first)) if first else index
-    column = trace.emit("add", index, trace.size_value(second)) if second else index
-    rank = len(lead)
-    return trace.emit("gather", moved, row, column, axes=(rank, rank + 1))[0]
-
-
-FUNCTIONS = {
+FUNCTIONS: dict[Any, Any] = {
     np.reshape: reshape, np.ravel: ravel, np.transpose: transpose, np.permute_dims: transpose,
     np.matrix_transpose: matrix_transpose, np.linalg.matrix_transpose: matrix_transpose,
     np.swapaxes: swapaxes, np.moveaxis: moveaxis, np.rollaxis: rollaxis,
@@ -423,14 +301,11 @@ FUNCTIONS = {
     np.broadcast_arrays: broadcast_arrays, np.broadcast_shapes: broadcast_shapes,
     np.flip: flip, np.fliplr: fliplr, np.flipud: flipud, np.rot90: rot90,
     np.atleast_1d: atleast_1d, np.atleast_2d: atleast_2d, np.atleast_3d: atleast_3d,
-    np.astype: astype, np.real: real, np.imag: imag, np.diagonal: diagonal,
-    np.linalg.diagonal: lambda x, /, *, offset=0: diagonal(x, offset, -2, -1),
 }  # fmt: skip
 
-METHODS = {
+METHODS: dict[str, Any] = {
     "reshape": reshape_method, "ravel": ravel, "flatten": flatten,
     "transpose": transpose_method, "swapaxes": swapaxes, "squeeze": squeeze,
-    "astype": astype, "view": view, "diagonal": diagonal,
 }  # fmt: skip
 
-ATTRIBUTES = {"T": transpose, "mT": matrix_transpose, "real": real, "imag": imag}
+ATTRIBUTES = {"T": transpose, "mT": matrix_transpose}

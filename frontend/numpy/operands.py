@@ -22,6 +22,7 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
 
+MISSING: Any = np._NoValue  # what NumPy's signatures have for "not given"
 _WEAK: dict[type, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
 _TRACED = (TracedArray, TracedScalar, TracedNumber, TracedSize)
 
@@ -71,7 +72,7 @@ def array_of(item: Any) -> TracedArray | TracedScalar:
             return fresh(running(), lift(running(), item))
         found: TracedArray | TracedScalar = item
         return found
-    if isinstance(item, np.ndarray) and not isinstance(item, np.generic):
+    if isinstance(item, np.ndarray):
         return capture(running(), item)
     return fresh(running(), value_of(item))
 
@@ -102,8 +103,7 @@ def nested(item: list[Any] | tuple[Any, ...], dtype: DType | None = None) -> Val
         ):
             raise fail(
                 "TM209",
-                "array() needs parts of one shape, got "
-                f"{part.type!r} beside {parts[0].type!r}",
+                f"array() needs parts of one shape, got {part.type!r} beside {parts[0].type!r}",
             )
         part = trace.cast(part, dtype)
         rows.append(trace.emit("reshape", part, shape=(1, *part.tensor.shape)))
@@ -128,7 +128,9 @@ def weak_type(item: Any) -> Any:
     if kind in _WEAK:
         return item if kind is not int else (0 if -(2**63) <= item < 2**63 else item)
     if isinstance(item, list | tuple):
-        return np.result_type(*[weak_type(part) for part in flat(item)]) if item else np.dtype(float)
+        return (
+            np.result_type(*[weak_type(part) for part in flat(item)]) if item else np.dtype(float)
+        )
     dtype = getattr(item, "dtype", None)
     if dtype is None:
         raise not_an_array(item)
@@ -159,6 +161,11 @@ def as_number(item: TracedSize) -> TracedNumber:
     """A size as a run-time int."""
     trace: Trace = item.tracing
     return TracedNumber(trace, trace.size_value(item.now()), int)
+
+
+def integer_limits(dtype: DType) -> Any:
+    """np.iinfo"""
+    return np.iinfo(dtype.numpy)
 
 
 def _holds_arrays(item: Any) -> bool:

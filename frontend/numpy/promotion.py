@@ -22,9 +22,7 @@ Key = Any  # np.dtype, or one of int, float, complex
 
 OP_OF: Mapping[str, str] = {op.ufunc: op.name for op in ALL.values() if op.ufunc}
 _ALIASES = {"float_power": "power"}
-COMPARISONS = frozenset(
-    ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-)
+COMPARISONS = frozenset(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 _DEFAULTS: dict[Any, np.dtype[Any]] = {
     int: np.dtype(int),
     float: np.dtype(float),
@@ -64,7 +62,7 @@ def loop_for(
     return found
 
 
-def _resolve(ufunc: np.ufunc, keys: tuple[Key, ...], signature: Any, casting: str) -> Loop:
+def _resolve(ufunc: np.ufunc, keys: tuple[Key, ...], signature: Any, casting: Any) -> Loop:
     op = op_name(ufunc)
     if all(key in _DEFAULTS for key in keys):
         keys = tuple(_DEFAULTS[key] for key in keys)

@@ -5,25 +5,16 @@ Not here: anything with an algorithm of its own.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.types import BOOL, F32, F64
-
 from ..tracing.integer import user_size
-from ..tracing.state import fail, require_dtype, running
+from ..tracing.state import fail, running
 from ..tracing.tensor import TracedArray, fresh, result
-from . import reductions
-from .axes import one_axis, size_argument
-from .creation import band
-from .movement import diagonal, diagonal_value, view_of
-from .operands import common_dtype, is_traced, value_of, weak_type
-from .ufuncs import deliver
-from .words import broadcast_shapes, reshape, slice_axis
-
-_MISSING: Any = np._NoValue  # type: ignore[attr-defined]
+from .axes import one_axis
+from .movement import view_of
+from .operands import is_traced, value_of, weak_type
 
 
 def shape(a: Any) -> Any:
@@ -86,292 +77,6 @@ def isreal(x: Any) -> Any:
     return np.equal(np.imag(x), 0)
 
 
-def clip(a: Any, a_min: Any = _MISSING, a_max: Any = _MISSING, out: Any = None, *, min: Any = _MISSING, max: Any = _MISSING, dtype: Any = None, casting: str = "same_kind", where: Any = True) -> Any:
-    """np.clip: bounds outside an integer type do not clip."""
-    low = min if a_min is _MISSING else a_min
-    high = max if a_max is _MISSING else a_max
-    low, high = (None if b is _MISSING else b for b in (low, high))
-    trace = running()
-    value = value_of(a)
-    if value.tensor.dtype.is_integer:
-        limits = np.iinfo(value.tensor.dtype.numpy)
-        if type(low) is int and low < limits.min:
-            low = None if type(high) in (int, type(None)) or high is None else int(limits.min)
-        if type(high) is int and high > limits.max:
-            high = None if low is None or type(low) is int else int(limits.max)
-    operands = [a, *(b for b in (low, high) if b is not None)]
-    found = require_dtype(dtype) if dtype is not None else common_dtype(*operands)
-    value = trace.cast(value, found)
-    for bound, op in ((low, "maximum"), (high, "minimum")):
-        if bound is not None:
-            other = trace.literal(bound, found) if type(bound) in (int, float, bool) else (
-                trace.cast(value_of(bound), found)
-            )
-            value = trace.emit(op, value, other)
-    if out is not None or where is not True:
-        return deliver(trace, value, out, where, casting, "clip")
-    return result(trace, value)
-
-
-def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
-    """ndarray.clip"""
-    return clip(a, min, max, out, **keywords)
-
-
-def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
-    """np.round"""
-    digits = operator.index(decimals)
-    trace = running()
-    value = value_of(a)
-    dtype = value.tensor.dtype
-    if dtype is BOOL or dtype.is_integer:
-        if digits < 0:
-            raise fail("TM111", "np.round of integers to tens is not supported")
-        made = result(trace, trace.cast(value, require_dtype(np.float16)) if dtype is BOOL else value)
-    elif dtype.is_complex:
-        made = _complex_round(a, digits)
-    elif digits == 0:
-        made = np.rint(a)
-    else:
-        scale = 10.0 ** abs(digits)
-        steps = (np.multiply, np.true_divide) if digits > 0 else (np.true_divide, np.multiply)
-        made = steps[1](np.rint(steps[0](a, scale)), scale)
-    return made if out is None else deliver(trace, value_of(made), out, True, "unsafe", "round")
-
-
-def _complex_round(a: Any, digits: int) -> Any:
-    trace = running()
-    real, imag = round_(np.real(a), digits), round_(np.imag(a), digits)
-    return result(trace, trace.emit("complex", value_of(real), value_of(imag)))
-
-
-def fix(x: Any, out: Any = None) -> Any:
-    """np.fix"""
-    return np.trunc(x) if out is None else np.trunc(x, out=out)
-
-
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """np.isclose"""
-    near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b))
-    close = (near & np.isfinite(b)) | np.equal(a, b)
-    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
-
-
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """np.allclose"""
-    return running().dispatch.python_number(value_of(np.all(isclose(a, b, rtol, atol, equal_nan))))
-
-
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """np.array_equal"""
-    trace = running()
-    first, second = value_of(a1), value_of(a2)
-    same = first.tensor.rank == second.tensor.rank and all(
-        trace.sizes.equal(m, n, "arrays are compared")
-        for m, n in zip(first.tensor.shape, second.tensor.shape)
-    )
-    if not same:
-        return False
-    equal = np.equal(a1, a2)
-    if equal_nan:
-        equal = equal | (np.isnan(a1) & np.isnan(a2))
-    return trace.dispatch.python_number(value_of(np.all(equal)))
-
-
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """np.nan_to_num of real arrays."""
-    trace = running()
-    value = value_of(x)
-    dtype = value.tensor.dtype
-    if dtype.is_complex:
-        raise fail("TM111", "np.nan_to_num of complex arrays is not supported")
-    if not dtype.is_float:
-        return result(trace, value)
-    limits = np.finfo(dtype.numpy if dtype in (F32, F64) else np.float32)
-    rows = (
-        (trace.emit("isnan", value), nan),
-        (trace.emit("equal", value, trace.literal(np.inf, dtype)), limits.max if posinf is None else posinf),
-        (trace.emit("equal", value, trace.literal(-np.inf, dtype)), limits.min if neginf is None else neginf),
-    )
-    made = value
-    for mask, number in rows:
-        made = trace.emit("select", mask, trace.cast(value_of(number), dtype), made)
-    if not copy and type(x) is TracedArray:
-        x.write(made)
-        return x
-    return result(trace, made)
-
-
-def isposinf(x: Any, out: Any = None) -> Any:
-    """np.isposinf"""
-    return np.equal(x, np.inf)
-
-
-def isneginf(x: Any, out: Any = None) -> Any:
-    """np.isneginf"""
-    return np.equal(x, -np.inf)
-
-
-def sinc(x: Any) -> Any:
-    """np.sinc"""
-    y = np.pi * np.where(np.equal(x, 0), 1.0e-20, x)
-    return np.sin(y) / y
-
-
-def angle(z: Any, deg: bool = False) -> Any:
-    """np.angle"""
-    made = np.arctan2(np.imag(z), np.real(z)) if iscomplexobj(z) else np.arctan2(0.0, z)
-    return made * (180 / np.pi) if deg else made
-
-
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _MISSING, append: Any = _MISSING) -> Any:
-    """np.diff"""
-    trace = running()
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    array = view_of(a)
-    if array.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
-    place = one_axis(axis, array.ndim)
-    parts = [p for p in (prepend, a, append) if p is not _MISSING]
-    if len(parts) > 1:
-        like = [n if i != place else 1 for i, n in enumerate(array.shape)]
-        parts = [np.broadcast_to(p, like) if np.ndim(p) == 0 else p for p in parts]
-        array = view_of(np.concatenate(parts, axis=place))
-    value = array.value
-    op = "not_equal" if value.tensor.dtype is BOOL else "sub"
-    for _ in range(n):
-        count = value.tensor.shape[place]
-        rest = count - 1 if trace.sizes.at_least(count, 1, "diff needs an element") else 0
-        if rest == 0:
-            value = slice_axis(trace, value, place, 0, 0)
-            continue
-        value = trace.emit(
-            op, slice_axis(trace, value, place, 1, rest), slice_axis(trace, value, place, 0, rest)
-        )
-    return fresh(trace, value)
-
-
-def trace_(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    """np.trace"""
-    values = fresh(running(), diagonal_value(a, offset, axis1, axis2))
-    return reductions.sum_(values, -1, dtype, out)
-
-
-def diag(v: Any, k: Any = 0) -> Any:
-    """np.diag"""
-    trace = running()
-    value = value_of(v)
-    if value.tensor.rank == 2:
-        return diagonal(v, k)
-    if value.tensor.rank != 1:
-        raise ValueError("Input must be 1- or 2-d.")
-    (count,) = value.tensor.shape
-    offset = size_argument(k)
-    n = count + abs(offset)
-    spread = trace.emit("broadcast_to", reshape(trace, value, (1, count)), shape=(count, count))
-    mask = band(trace, count, count, 0, "equal")
-    block = trace.emit("select", mask, spread, trace.literal(value.tensor.dtype.numpy.type(0), value.tensor.dtype))
-    if offset == 0:
-        return fresh(trace, block)
-    low = (max(-offset, 0), max(offset, 0))
-    high = (n - count - low[0], n - count - low[1])
-    zero = trace.literal(value.tensor.dtype.numpy.type(0), value.tensor.dtype)
-    return fresh(trace, trace.emit("pad", block, zero, low=low, high=high))
-
-
-def diagflat(v: Any, k: Any = 0) -> Any:
-    """np.diagflat"""
-    return diag(np.ravel(v), k)
-
-
-def _triangle(m: Any, k: Any, lower: bool) -> Any:
-    trace = running()
-    value = value_of(m)
-    if value.tensor.rank < 2:
-        value = trace.emit("broadcast_to", value, shape=(*value.tensor.shape, *value.tensor.shape))
-    rows, columns = value.tensor.shape[-2:]
-    offset = size_argument(k) if lower else size_argument(k) - 1
-    mask = band(trace, rows, columns, offset, "less_equal" if lower else "greater")
-    zero = trace.literal(value.tensor.dtype.numpy.type(0), value.tensor.dtype)
-    return fresh(trace, trace.emit("select", mask, value, zero))
-
-
-def tril(m: Any, k: Any = 0) -> Any:
-    """np.tril"""
-    return _triangle(m, k, True)
-
-
-def triu(m: Any, k: Any = 0) -> Any:
-    """np.triu"""
-    return _triangle(m, k, False)
-
-
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """np.vander"""
-    count = len(x) if N is None else operator.index(N)
-    powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    dtype = np.promote_types(np.asarray(x).dtype if not is_traced(x) else x.dtype, int)
-    return np.power(np.reshape(x, (-1, 1)).astype(dtype), powers)
-
-
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """np.meshgrid"""
-    if indexing not in ("xy", "ij"):
-        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
-    trace = running()
-    values = [value_of(x) for x in xi]
-    order = list(range(len(values)))
-    if indexing == "xy" and len(values) > 1:
-        order[:2] = [1, 0]
-    made = []
-    for axis, value in zip(order, values):
-        count = value.tensor.shape[0] if value.tensor.rank else 1
-        made.append(reshape(trace, value, [count if i == axis else 1 for i in range(len(values))]))
-    if not sparse and made:
-        common = broadcast_shapes(trace, [m.tensor.shape for m in made])
-        made = [trace.emit("broadcast_to", m, shape=common) for m in made]
-    return tuple(fresh(trace, m) for m in made)
-
-
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """np.ediff1d"""
-    parts = [p for p in (to_begin, diff(np.ravel(ary)), to_end) if p is not None]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.ravel(p) for p in parts])
-
-
-def square_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.linalg.norm of vectors, and the Frobenius norm."""
-    value = value_of(x)
-    if not (value.tensor.dtype.is_float or value.tensor.dtype.is_complex):
-        x = np.asarray(x).astype(float) if not is_traced(x) else x.astype(float)
-    vector = axis is not None and not isinstance(axis, tuple) or (
-        axis is None and value.tensor.rank == 1
-    )
-    if ord is None or (ord == 2 and vector) or (ord == "fro" and not vector):
-        if axis is None:
-            x = np.ravel(x)
-            made = np.sqrt(np.sum(_magnitudes(x)))
-            return np.reshape(made, (1,) * value.tensor.rank) if keepdims else made
-        return np.sqrt(np.sum(_magnitudes(x), axis=axis, keepdims=keepdims))
-    if not vector:
-        raise fail("TM111", f"np.linalg.norm of a matrix with ord={ord!r} is not supported")
-    size_ = np.abs(x)
-    if ord == np.inf:
-        return np.max(size_, axis=axis, keepdims=keepdims)
-    if ord == -np.inf:
-        return np.min(size_, axis=axis, keepdims=keepdims)
-    if ord == 0:
-        return np.sum((x != 0).astype(size_.dtype), axis=axis, keepdims=keepdims)
-    if ord == 1:
-        return np.sum(size_, axis=axis, keepdims=keepdims)
-    return np.power(np.sum(size_**ord, axis=axis, keepdims=keepdims), 1.0 / ord)
-
-
-def _magnitudes(x: Any) -> Any:
-    return np.square(np.real(x)) + np.square(np.imag(x)) if np.iscomplexobj(x) else np.square(x)
-
-
 def tolist(a: Any) -> Any:
     """ndarray.tolist needs the data."""
     raise fail(
@@ -404,20 +109,14 @@ def sort_error(*_: Any, **__: Any) -> Any:
                hint="sort before or after the compiled function, or through tm.host_call")  # fmt: skip
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[Any, Any] = {
     np.shape: shape, np.ndim: ndim, np.size: size, np.result_type: result_type,
     np.can_cast: can_cast, np.min_scalar_type: min_scalar_type, np.iscomplexobj: iscomplexobj,
-    np.isrealobj: isrealobj, np.iscomplex: iscomplex, np.isreal: isreal, np.clip: clip,
-    np.round: round_, np.around: round_, np.fix: fix, np.isclose: isclose,
-    np.allclose: allclose, np.array_equal: array_equal, np.nan_to_num: nan_to_num,
-    np.isposinf: isposinf, np.isneginf: isneginf, np.sinc: sinc, np.angle: angle,
-    np.diff: diff, np.trace: trace_, np.linalg.trace: lambda x, /, *, offset=0, dtype=None: trace_(x, offset, -2, -1, dtype),
-    np.diag: diag, np.diagflat: diagflat, np.tril: tril, np.triu: triu, np.vander: vander,
-    np.meshgrid: meshgrid, np.ediff1d: ediff1d, np.linalg.norm: square_norm,
+    np.isrealobj: isrealobj, np.iscomplex: iscomplex, np.isreal: isreal,
 }  # fmt: skip
 
-METHODS = {
-    "clip": clip_method, "round": round_, "trace": trace_, "tolist": tolist, "conj": conjugate,
+METHODS: dict[str, Any] = {
+    "tolist": tolist, "conj": conjugate,
     "conjugate": conjugate, "copy": copy_method, "byteswap": byteswap, "sort": sort_error,
     "argsort": sort_error, "partition": sort_error,
 }  # fmt: skip

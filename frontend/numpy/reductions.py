@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.dims import Size, product
+from tracemill.compiler.dims import product
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import BOOL, F16, F32, I64, U64, DType, real_part_of
+from tracemill.compiler.types import BOOL, F16, F32, I64, U64
 
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import result
 from .axes import all_axes, kept_shape, one_axis
-from .operands import value_of
+from .operands import MISSING, value_of
 from .ufuncs import deliver
 from .words import broadcast_to, full, reshape
-
-_MISSING: Any = np._NoValue  # type: ignore[attr-defined]
 
 # ufunc whose reduce it is -> (op, identity; None where there is none)
 _FOLDS: dict[np.ufunc, tuple[str, Any]] = {
@@ -41,7 +39,7 @@ def fold(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _MISSING,
+    initial: Any = MISSING,
     where: Any = True,
 ) -> Any:
     """``ufunc.reduce``."""
@@ -54,19 +52,23 @@ def fold(
     shape = value.tensor.shape
     axes = all_axes(axis, len(shape), scalar_ok=True)
     if initial is None and identity is not None:
-        initial = _MISSING
+        initial = MISSING
     if where is not True:
-        value = _masked(trace, op, value, where, identity, initial)
+        value = masked(trace, op, value, where, identity, initial)
         shape = value.tensor.shape
-    start = identity if initial is _MISSING else initial
-    made = _folded(trace, op, value, axes, start, ufunc.__name__)
-    if initial is not _MISSING and initial is not None:
+    start = identity if initial is MISSING else initial
+    made = folded(trace, op, value, axes, start, ufunc.__name__)
+    if initial is not MISSING and initial is not None:
         first = trace.cast(value_of(initial), made.tensor.dtype)
         made = trace.emit(_COMBINE[op], made, first)
-    if keepdims is not _MISSING and keepdims:
+    if keepdims is not MISSING and keepdims:
         made = reshape(trace, made, kept_shape(shape, axes))
     made = _as_asked(trace, made, op, dtype)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "same_kind", "reduce")
+    return (
+        result(trace, made)
+        if out is None
+        else deliver(trace, made, out, True, "same_kind", "reduce")
+    )
 
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum",
@@ -94,9 +96,9 @@ def _as_asked(trace: Trace, made: Value, op: str, dtype: Any) -> Value:
     return made
 
 
-def _masked(trace: Trace, op: str, value: Value, where: Any, identity: Any, initial: Any) -> Value:
+def masked(trace: Trace, op: str, value: Value, where: Any, identity: Any, initial: Any) -> Value:
     """Elements outside the mask replaced by what does not change the result."""
-    if identity is None and initial is _MISSING:
+    if identity is None and initial is MISSING:
         raise ValueError(
             f"reduction operation '{_COMBINE[op]}' does not have an identity, so to use a where "
             "mask one has to specify 'initial'"
@@ -109,7 +111,7 @@ def _masked(trace: Trace, op: str, value: Value, where: Any, identity: Any, init
     return made
 
 
-def _folded(
+def folded(
     trace: Trace, op: str, value: Value, axes: tuple[int, ...], start: Any, name: str
 ) -> Value:
     shape = value.tensor.shape
@@ -127,7 +129,7 @@ def _folded(
         total = trace.emit("sum", trace.cast(value, F32), axes=axes)
         return trace.cast(total, F16)
     if op in ("max", "min") and dtype is BOOL:
-        return _folded(trace, "any" if op == "max" else "all", value, axes, start, name)
+        return folded(trace, "any" if op == "max" else "all", value, axes, start, name)
     made: Value = trace.emit(op, value, axes=axes)
     return made
 
@@ -135,10 +137,10 @@ def _folded(
 def _reducer(ufunc: np.ufunc) -> Any:
     def reducer(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-        initial: Any = _MISSING, where: Any = True,
+        initial: Any = MISSING, where: Any = True,
     ) -> Any:  # fmt: skip
-        where = True if where is _MISSING else where
-        keepdims = False if keepdims is _MISSING else keepdims
+        where = True if where is MISSING else where
+        keepdims = False if keepdims is MISSING else keepdims
         return fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
 
     return reducer
@@ -147,10 +149,10 @@ def _reducer(ufunc: np.ufunc) -> Any:
 def _extreme(ufunc: np.ufunc) -> Any:
     def reducer(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
-        initial: Any = _MISSING, where: Any = True,
+        initial: Any = MISSING, where: Any = True,
     ) -> Any:  # fmt: skip
-        where = True if where is _MISSING else where
-        keepdims = False if keepdims is _MISSING else keepdims
+        where = True if where is MISSING else where
+        keepdims = False if keepdims is MISSING else keepdims
         return fold(ufunc, a, axis, None, out, keepdims, initial, where)
 
     return reducer
@@ -160,9 +162,9 @@ def _truth(ufunc: np.ufunc) -> Any:
     def reducer(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
     ) -> Any:
-        where = True if where is _MISSING else where
-        keepdims = False if keepdims is _MISSING else keepdims
-        return fold(ufunc, a, axis, None, out, keepdims, _MISSING, where)
+        where = True if where is MISSING else where
+        keepdims = False if keepdims is MISSING else keepdims
+        return fold(ufunc, a, axis, None, out, keepdims, MISSING, where)
 
     return reducer
 
@@ -182,8 +184,10 @@ def _position(op: str) -> Any:
         if trace.sizes.equal(value.tensor.shape[place], 0, f"{op} needs elements"):
             raise fail("TM241", f"attempt to get {op} of an empty sequence")
         made = trace.emit(op, value, axes=(place,))
-        if keepdims is not _MISSING and keepdims:
-            made = reshape(trace, made, kept_shape(shape, range(len(shape)) if axis is None else (place,)))
+        if keepdims is not MISSING and keepdims:
+            made = reshape(
+                trace, made, kept_shape(shape, range(len(shape)) if axis is None else (place,))
+            )
         if out is not None:
             return deliver(trace, made, out, True, "same_kind", op)
         return result(trace, made)
@@ -218,11 +222,21 @@ def cumulative(op: str) -> Any:
     """np.cumulative_sum and np.cumulative_prod."""
     scan = _scan(op)
 
-    def function(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+    def function(
+        x: Any,
+        /,
+        *,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        include_initial: bool = False,
+    ) -> Any:
         value = value_of(x)
         if axis is None:
             if value.tensor.rank > 1:
-                raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+                raise ValueError(
+                    "For arrays which have more than one dimension ``axis`` argument is required."
+                )
             axis = 0
         made = scan(x, axis, dtype, out)
         if not include_initial:
@@ -238,134 +252,11 @@ def cumulative(op: str) -> Any:
 
 def accumulate(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
     """``ufunc.accumulate``."""
-    scan = {np.add: cumsum, np.multiply: cumprod}.get(ufunc)
+    scans: dict[Any, Any] = {np.add: cumsum, np.multiply: cumprod}
+    scan = scans.get(ufunc)
     if scan is None:
         raise fail("TM110", f"np.{ufunc.__name__}.accumulate is not supported")
     return scan(a, axis, dtype, out)
-
-
-def count_of(trace: Trace, shape: tuple[Size, ...], axes: tuple[int, ...], where: Any, dtype: DType) -> Value:
-    """How many elements each result of a mean is over, as `dtype`."""
-    if where is True:
-        return trace.cast(trace.size_value(product(tuple(shape[a] for a in axes))), dtype)
-    mask = broadcast_to(trace, trace.cast(value_of(where), BOOL), shape)
-    made: Value = trace.emit("sum", trace.cast(mask, I64), axes=axes)
-    return trace.cast(made, dtype)
-
-
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
-    """np.mean"""
-    trace = running()
-    value = value_of(a)
-    where = True if where is _MISSING else where
-    if value.tensor.rank == 0 and axis is not None:
-        all_axes(axis, 0)
-    made, given = _mean(trace, value, axis, dtype, where, keepdims is not _MISSING and bool(keepdims))
-    made = trace.cast(made, given)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "unsafe", "mean")
-
-
-def _mean(
-    trace: Trace, value: Value, axis: Any, dtype: Any, where: Any, keepdims: bool
-) -> tuple[Value, DType]:
-    """The mean in the dtype it is computed in, and the dtype it is given back in."""
-    have = value.tensor.dtype
-    if dtype is not None:
-        work = given = require_dtype(dtype)
-    elif have.kind in "biu":
-        work = given = require_dtype(float)
-    elif have is F16:
-        work, given = F32, F16
-    else:
-        work = given = have
-    shape = value.tensor.shape
-    axes = all_axes(axis, len(shape))
-    wide = trace.cast(value, work)
-    if where is not True:
-        wide = _masked(trace, "sum", wide, where, 0, _MISSING)
-    total = _folded(trace, "sum", wide, axes, 0, "add")
-    made = _divided(trace, total, count_of(trace, shape, axes, where, real_work(work)))
-    if keepdims:
-        made = reshape(trace, made, kept_shape(shape, axes))
-    return made, given
-
-
-def real_work(dtype: DType) -> DType:
-    """The real dtype of a division by a count."""
-    return real_part_of(dtype) if dtype.is_complex else dtype
-
-
-def _divided(trace: Trace, total: Value, count: Value) -> Value:
-    dtype = total.tensor.dtype
-    if dtype.is_integer:
-        return trace.cast(
-            trace.emit("div", trace.cast(total, require_dtype(float)), trace.cast(count, require_dtype(float))),
-            dtype,
-        )
-    if dtype.is_complex:
-        part = real_part_of(dtype)
-        real = trace.emit("div", trace.emit("real", total), trace.cast(count, part))
-        imag = trace.emit("div", trace.emit("imag", total), trace.cast(count, part))
-        value: Value = trace.emit("complex", real, imag)
-        return value
-    value = trace.emit("div", total, trace.cast(count, dtype))
-    return value
-
-
-def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *, where: Any = True, mean: Any = _MISSING, correction: Any = _MISSING) -> Any:
-    """np.var"""
-    trace = running()
-    made, given = _var(trace, a, axis, dtype, ddof if correction is _MISSING else correction, keepdims, where, mean)
-    made = trace.cast(made, given)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "unsafe", "var")
-
-
-def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *, where: Any = True, mean: Any = _MISSING, correction: Any = _MISSING) -> Any:
-    """np.std"""
-    trace = running()
-    made, given = _var(trace, a, axis, dtype, ddof if correction is _MISSING else correction, keepdims, where, mean)
-    made = trace.emit("sqrt", trace.cast(made, given))
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "unsafe", "std")
-
-
-def _var(
-    trace: Trace, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any
-) -> tuple[Value, DType]:
-    value = value_of(a)
-    where = True if where is _MISSING else where
-    have = value.tensor.dtype
-    if dtype is not None:
-        work = given = require_dtype(dtype)
-    elif have.kind in "biu":
-        work = given = require_dtype(float)
-    else:
-        work, given = (F32, F16) if have is F16 else (have, real_part_of(have))
-    if dtype is not None:
-        given = real_part_of(work)
-    shape = value.tensor.shape
-    axes = all_axes(axis, len(shape))
-    if mean is _MISSING:
-        middle, _ = _mean(trace, trace.cast(value, work), axis, work.numpy, where, True)
-    else:
-        middle = trace.cast(value_of(mean), work)
-    offset = trace.emit("sub", trace.cast(value, work), middle)
-    if work.is_complex:
-        real, imag = trace.emit("real", offset), trace.emit("imag", offset)
-        square = trace.emit("add", trace.emit("mul", real, real), trace.emit("mul", imag, imag))
-    else:
-        square = trace.emit("mul", offset, offset)
-    if where is not True:
-        square = _masked(trace, "sum", square, where, 0, _MISSING)
-    total = _folded(trace, "sum", square, axes, 0, "add")
-    number = real_work(work)
-    count = count_of(trace, shape, axes, where, number)
-    if not (isinstance(ddof, int | float) and ddof == 0):
-        less = trace.emit("sub", count, trace.cast(value_of(ddof), number))
-        count = trace.emit("maximum", less, trace.literal(0, number))
-    made = _divided(trace, total, count)
-    if keepdims is not _MISSING and keepdims:
-        made = reshape(trace, made, kept_shape(shape, axes))
-    return made, given
 
 
 sum_, prod = _reducer(np.add), _reducer(np.multiply)
@@ -388,43 +279,14 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return sum_(result(trace, trace.cast(mask, I64)), axis, keepdims=keepdims)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    """np.average"""
-    trace = running()
-    keep = keepdims is not _MISSING and bool(keepdims)
-    if weights is None:
-        made = mean(a, axis, keepdims=keep)
-        total: Any = count_of(
-            trace, value_of(a).tensor.shape, all_axes(axis, value_of(a).tensor.rank), True,
-            value_of(made).tensor.dtype,
-        )  # fmt: skip
-        return (made, result(trace, broadcast_to(trace, total, value_of(made).tensor.shape))) if returned else made
-    value, weight = value_of(a), value_of(weights)
-    kinds = [value.tensor.dtype.numpy, weight.tensor.dtype.numpy]
-    work = np.result_type(*kinds, *(["f8"] if value.tensor.dtype.kind in "biu" else []))
-    if weight.tensor.rank != value.tensor.rank:
-        if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        place = one_axis(axis, value.tensor.rank)
-        shape = tuple([n if i == place else 1 for i, n in enumerate(value.tensor.shape)])
-        weight = reshape(trace, weight, shape)
-    spread = broadcast_to(trace, weight, value.tensor.shape)
-    scale = sum_(result(trace, spread), axis, dtype=work, keepdims=keep)
-    product_ = np.multiply(result(trace, value), result(trace, weight), dtype=work)
-    made = np.divide(sum_(product_, axis, keepdims=keep), scale)
-    return (made, scale) if returned else made
-
-
-FUNCTIONS = {
+FUNCTIONS: dict[Any, Any] = {
     np.sum: sum_, np.prod: prod, np.max: amax, np.min: amin, np.amax: amax, np.amin: amin,
     np.any: any_, np.all: all_, np.argmax: argmax, np.argmin: argmin, np.cumsum: cumsum,
-    np.cumprod: cumprod, np.mean: mean, np.var: var, np.std: std, np.ptp: ptp,
-    np.count_nonzero: count_nonzero, np.average: average,
+    np.cumprod: cumprod, np.ptp: ptp, np.count_nonzero: count_nonzero,
     np.cumulative_sum: cumulative("cumsum"), np.cumulative_prod: cumulative("cumprod"),
 }  # fmt: skip
 
-METHODS = {
+METHODS: dict[str, Any] = {
     "sum": sum_, "prod": prod, "max": amax, "min": amin, "any": any_, "all": all_,
-    "argmax": argmax, "argmin": argmin, "cumsum": cumsum, "cumprod": cumprod, "mean": mean,
-    "var": var, "std": std,
+    "argmax": argmax, "argmin": argmin, "cumsum": cumsum, "cumprod": cumprod,
 }  # fmt: skip

@@ -21,8 +21,8 @@ from tracemill.compiler.types import BOOL, I64
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail
 from ..tracing.tensor import Traced, TracedScalar, fresh, result
-from . import reductions, ufuncs
-
+from . import reductions, statistics, ufuncs
+from .operands import integer_limits
 from .words import reshape
 
 
@@ -38,7 +38,7 @@ class Selection(Traced):
         self.mask = mask
         self.axis = axis
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return np.ndarray
 
@@ -161,7 +161,7 @@ def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
     """A ufunc on selections by one mask, and on numbers or arrays that broadcast behind it."""
     first: Selection = next(item for item in args if type(item) is Selection)
     out = keywords.pop("out", None)
-    if out is not None and not (out[0] is first):
+    if out is not None and out[0] is not first:
         raise first.size_error()
     operands = []
     for item in args:
@@ -221,8 +221,8 @@ def _least(selection: Selection, extreme: str) -> Any:
     if dtype is BOOL:
         return extreme == "min"
     if dtype.is_integer:
-        limits = np.iinfo(dtype.numpy)
-        number = limits.min if extreme == "max" else limits.max
+        limits = integer_limits(dtype)
+        number: Any = limits.min if extreme == "max" else limits.max
     else:
         number = -np.inf if extreme == "max" else np.inf
     return result(selection.tracing, selection.tracing.literal(number, dtype))
@@ -252,9 +252,9 @@ def _size(selection: Selection) -> Any:
 _REDUCTIONS: dict[Any, Any] = {
     np.sum: _masked_reduction(reductions.sum_),
     np.prod: _masked_reduction(reductions.prod),
-    np.mean: _masked_reduction(reductions.mean),
-    np.var: _masked_reduction(reductions.var),
-    np.std: _masked_reduction(reductions.std),
+    np.mean: _masked_reduction(statistics.mean),
+    np.var: _masked_reduction(statistics.var),
+    np.std: _masked_reduction(statistics.std),
     np.any: _masked_reduction(reductions.any_),
     np.all: _masked_reduction(reductions.all_),
     np.max: _masked_reduction(reductions.amax, "max"),
@@ -262,6 +262,7 @@ _REDUCTIONS: dict[Any, Any] = {
     np.size: _size,
 }
 _METHODS: dict[str, Any] = {
-    function.__name__: handler for function, handler in _REDUCTIONS.items() if function is not np.size
+    function.__name__: handler
+    for function, handler in _REDUCTIONS.items()
+    if function is not np.size
 } | {"max": _REDUCTIONS[np.max], "min": _REDUCTIONS[np.min]}
-

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import BOOL, DType
+from tracemill.compiler.types import BOOL, I64, U64, DType
 
 from ..tracing.capture import capture
 from ..tracing.concrete import known
@@ -19,7 +19,7 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
 from ..tracing.views import fresh_strides
-from .operands import value_of
+from .operands import integer_limits, value_of
 from .promotion import COMPARISONS, Loop, loop_for
 from .words import broadcast_to, full
 
@@ -70,9 +70,7 @@ def call(
     return delivered if len(delivered) > 1 else delivered[0]
 
 
-def deliver(
-    trace: Trace, value: Value, out: Any, where: Any, casting: str, name: str
-) -> Any:
+def deliver(trace: Trace, value: Value, out: Any, where: Any, casting: str, name: str) -> Any:
     """Hand a result to the caller: as it is, or written into `out`, where `where` holds."""
     if where is not True:
         mask = trace.cast(value_of(where), BOOL)
@@ -102,7 +100,7 @@ def out_array(out: Any) -> TracedArray:
     if type(out) is TracedArray:
         found: TracedArray = out
         return found
-    if isinstance(out, np.ndarray) and type(out) is not TracedScalar:
+    if isinstance(out, np.ndarray):
         return capture(running(), out)
     raise TypeError("return arrays must be of ArrayType")
 
@@ -115,9 +113,7 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
     return call(ufunc, (result(trace, trace.emit("reshape", left, shape=shape)), b), **keywords)
 
 
-def _operands(
-    trace: Trace, args: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], list[Any], bool]:
+def _operands(trace: Trace, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any], bool]:
     """Promotion keys, and graph values (or Python numbers, still to be given a dtype)."""
     keys: list[Any] = []
     items: list[Any] = []
@@ -126,7 +122,7 @@ def _operands(
         kind = type(item)
         if kind is TracedArray or kind is TracedScalar:
             value = item.value if item.tracing is trace else value_of(item)
-            keys.append(value.type.dtype.numpy)
+            keys.append(value.tensor.dtype.numpy)
             items.append(value)
             if kind is TracedArray and (item.steps or item.base_memory.strides is not None):
                 has_views = True
@@ -152,7 +148,14 @@ def _operands(
 def _values(trace: Trace, loop: Loop, items: list[Any]) -> Any:
     """Operands of the loop's dtypes; a bool where a comparison's answer is the same everywhere."""
     values: list[Any] = []
-    for item, dtype in zip(items, loop.operands):
+    wanted = loop.operands
+    if loop.op in COMPARISONS and wanted[0].is_integer:
+        if any(type(item) is TracedNumber for item in items):
+            # a run-time int may be outside the array's type: compare the integers themselves
+            wanted = tuple(
+                [U64 if d is U64 and type(i) is Value else I64 for i, d in zip(items, wanted)]
+            )
+    for item, dtype in zip(items, wanted):
         if type(item) is Value:
             values.append(item if item.type.dtype is dtype else trace.cast(item, dtype))  # type: ignore[union-attr]
         elif type(item) is TracedNumber:
@@ -170,7 +173,7 @@ def weak_value(trace: Trace, item: TracedNumber, dtype: DType) -> Value:
     """A run-time Python number as `dtype`; an int that does not fit fails the call."""
     value = item.value if item.tracing is trace else value_of(item)
     if item.kind is int and dtype.is_integer and (dtype.bits < 64 or dtype.kind == "u"):
-        limits = np.iinfo(dtype.numpy)
+        limits = integer_limits(dtype)
         low = trace.literal(int(limits.min), value.tensor.dtype)
         fits = trace.emit("greater_equal", value, low)
         if dtype.bits < 64:
@@ -182,10 +185,10 @@ def weak_value(trace: Trace, item: TracedNumber, dtype: DType) -> Value:
 
 def _out_of_range(op: str, number: int, dtype: DType, first: bool) -> bool | None:
     """The answer of an integer comparison with a number its type cannot hold."""
-    limits = np.iinfo(dtype.numpy)
+    limits = integer_limits(dtype)
     if limits.min <= number <= limits.max:
         return None
-    above = (number > limits.max) != first
+    above = bool(number > limits.max) != first
     return {
         "equal": False,
         "not_equal": True,

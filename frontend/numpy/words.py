@@ -105,9 +105,7 @@ def broadcast_shapes(trace: Trace, shapes: Sequence[tuple[Size, ...]]) -> tuple[
     return tuple([trace.sizes.normal(size) for size in common])
 
 
-def broadcast_to(
-    trace: Trace, value: Value, shape: tuple[Size, ...], what: str = "array"
-) -> Value:
+def broadcast_to(trace: Trace, value: Value, shape: tuple[Size, ...], what: str = "array") -> Value:
     """The value repeated to `shape`; leading axes of size 1 too many are dropped."""
     have = value.tensor.shape
     if have == shape:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compiled import jit
 from ..compiler.types import F32, F64, U64, DType
-from ..numpy.creation import arange
+from ..lifted import counted
 from ..numpy.operands import value_of
 from ..runtime.store import VariableStore
 from ..tracing.state import current, fail, require_dtype, running
@@ -82,7 +82,7 @@ class Generator:
         key, counter = state[0], state[1]
         shape = shape if each == 1 else (*shape, each)
         count = math.prod(shape)
-        index = arange(count, dtype=np.uint64) + counter
+        index = counted(count, np.uint64) + counter
         drawn = trace.emit("philox", value_of(index), value_of(key))
         taken = counter + value_as_u64(count)
         self.state.assign(np.stack([key, taken]))

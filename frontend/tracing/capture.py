@@ -36,8 +36,10 @@ def capture(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray:
             hint="pass plain arrays (for a masked array, its data and its mask)",
         )
     dtype = require_dtype(array.dtype)
-    made = _constant(trace, array)
-    if made is None:
+    constant = _constant(trace, array)
+    if constant is not None:
+        made = constant
+    else:
         source = trace.paths.source_of(array) if trace.paths is not None else None
         name, read = source or ("captured", lambda leaves: array)
         item = Input("captured", name, None, read, array, user_location())
@@ -69,8 +71,10 @@ def refuse_shared_memory(trace: Trace, input: int) -> None:
     if mine.kind != "captured":
         return
     for other in trace.inputs:
-        if other is not mine and other.kind == "captured" and np.may_share_memory(
-            mine.value, other.value
+        if (
+            other is not mine
+            and other.kind == "captured"
+            and np.may_share_memory(mine.value, other.value)
         ):
             raise fail(
                 "TM106",

@@ -9,6 +9,7 @@ Not here: arithmetic that leaves the integers (number.py).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ class TracedSize:
         self.tracing = trace
         self.size = size
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return int
 
@@ -37,10 +38,14 @@ class TracedSize:
         return self.tracing.sizes.normal(self.size)
 
     def __index__(self) -> int:
-        return self.tracing.sizes.specialise(self.size, f"Python code needs {self.size!r} as a number")
+        return self.tracing.sizes.specialise(
+            self.size, f"Python code needs {self.size!r} as a number"
+        )
 
     __int__ = __index__
-    __hash__ = lambda self: hash(self.__index__())  # noqa: E731
+
+    def __hash__(self) -> int:
+        return hash(self.__index__())
 
     def __float__(self) -> float:
         return float(self.__index__())
@@ -205,7 +210,7 @@ def plain_size(size: Any) -> Size:
     """The size that an integer of user code stands for. Raises TypeError."""
     if type(size) is TracedSize:
         return size.now()
-    return int(size.__index__())
+    return operator.index(size)
 
 
 def largest(trace: Trace, a: Size, b: Size) -> Any:

@@ -59,7 +59,7 @@ class TracedNumber:
         self.value = value
         self.kind = kind
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return self.kind
 

@@ -99,7 +99,11 @@ class Paths:
         if isinstance(item, dict):
             keys = list(item)
             self._guard(
-                f"keys of {path}", read, lambda now: list(now) == keys, keys, "it is iterated or read"
+                f"keys of {path}",
+                read,
+                lambda now: list(now) == keys,
+                keys,
+                "it is iterated or read",
             )
             parts = [(key, f"{path}[{key!r}]") for key in keys[:_LARGEST]]
         else:

@@ -122,7 +122,9 @@ def _finished(
     writes = {i: place(value) for i, value in _written(running, made).items()}
     graph: Graph = running.builder.finish(results)
     sizes = running.sizes
-    used = {s for p in graph.params for n in p.tensor.shape if isinstance(n, Dim) for s in n.symbols()}
+    used = {
+        s for p in graph.params for n in p.tensor.shape if isinstance(n, Dim) for s in n.symbols()
+    }
     graph.hints = {name: hint for name, hint in sizes.hints.items() if name in used}
     guards = (*sizes.guards, *running.guards)
     if running.outer is not None:

@@ -4,8 +4,8 @@ An answer that does not follow from the expressions is taken from the example ca
 and recorded as a guard. An equality removes a symbol: it is replaced by what it equals,
 everywhere. So after ``n == m`` all types speak of one symbol.
 
-Invariants: `listeners` hear of every removal. `replaced` maps removed symbols to sizes over the remaining ones; each remaining
-symbol is the bare size of some argument axis.
+Invariants: `listeners` hear of every removal. `replaced` maps removed symbols to sizes over the
+remaining ones; each remaining symbol is the bare size of some argument axis.
 Not here: types and nodes that mention a removed symbol (the trace rewrites them), the integer
 that user code sees (integer.py).
 """
@@ -13,6 +13,7 @@ that user code sees (integer.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from tracemill.compiler.dims import Dim, Size, dim_text
 from tracemill.compiler.ir.graph import Location
@@ -157,21 +158,20 @@ def _split(size: Dim) -> tuple[Dim, int]:
 
 
 def _not_negative(factors: tuple[object, ...]) -> bool:
-    for factor in factors:
-        if isinstance(factor, str):
-            continue
-        operation, a, b = factor  # type: ignore[misc]
-        if operation in ("//", "%") and isinstance(b, int) and b > 0:
-            if operation == "%" or isinstance(a, Dim) and _split_not_negative(a):
-                continue
-        if operation in ("max", "min") and all(
-            s >= 0 if isinstance(s, int) else _split_not_negative(s) for s in (a, b)
-        ):
-            continue
+    return all(isinstance(factor, str) or _operation_not_negative(factor) for factor in factors)
+
+
+def _operation_not_negative(factor: Any) -> bool:
+    operation, a, b = factor
+    if operation in ("max", "min"):
+        return all(_size_not_negative(size) for size in (a, b))
+    if not isinstance(b, int) or b <= 0:
         return False
-    return True
+    return operation == "%" or _size_not_negative(a)
 
 
-def _split_not_negative(size: Dim) -> bool:
+def _size_not_negative(size: Size) -> bool:
+    if isinstance(size, int):
+        return size >= 0
     part, offset = _split(size)
     return offset >= 0 and all(c > 0 and _not_negative(t) for t, c in part.terms)

@@ -24,7 +24,9 @@ def _folders() -> tuple[str, ...]:
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     root = os.path.dirname(here)
     layers = [os.path.join(root, name) for name in ("compiler", "runtime", "backends")]
-    return tuple(os.path.join(folder, "") for folder in (here, *layers, os.path.dirname(np.__file__)))
+    return tuple(
+        os.path.join(folder, "") for folder in (here, *layers, os.path.dirname(np.__file__))
+    )
 
 
 OWN_FOLDERS = _folders()

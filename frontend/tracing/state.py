@@ -213,7 +213,9 @@ class Trace:
         if self.sizes.equal(left, right, reason):
             return True
         return any(
-            isinstance(size, Dim) and self.sizes.hint(size) == 1 and self.sizes.equal(size, 1, reason)
+            isinstance(size, Dim)
+            and self.sizes.hint(size) == 1
+            and self.sizes.equal(size, 1, reason)
             for size in (left, right)
         )
 
@@ -286,5 +288,9 @@ def _part(size: Dim, sign: int) -> Size:
     total: Size = 0
     for factors, coefficient in size.terms:
         if (coefficient > 0) == (sign > 0):
-            total = total + Dim(((factors, 1),)) * abs(coefficient) if factors else total + abs(coefficient)
+            total = (
+                total + Dim(((factors, 1),)) * abs(coefficient)
+                if factors
+                else total + abs(coefficient)
+            )
     return total

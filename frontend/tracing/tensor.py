@@ -9,24 +9,25 @@ Not here: the meaning of any operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tracemill.compiler.dims import Size, product
+from tracemill.compiler.dims import product
 from tracemill.compiler.ir.graph import Location, Value
 from tracemill.compiler.types import TensorType
 
 from .concrete import concrete
-from .integer import TracedSize, user_size
+from .integer import user_size
+from .operators import InPlaceOperators, Operators
 from .source import source_line, user_location
 from .state import Trace, fail
 from .views import Base, Step, Strides, contiguous_strides, read_steps, write_steps
 
 
-class Traced:
+class Traced(Operators):
     """What arrays and scalars have in common."""
 
     __slots__ = ("tracing",)
@@ -171,15 +172,24 @@ class TracedScalar(Traced):
     def _last_value(self) -> Value:
         return self._value
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return self._value.tensor.dtype.numpy.type
 
     def __hash__(self) -> int:
         return hash(self._number("hash").item())
 
+    def __getitem__(self, key: Any) -> Any:
+        return self.tracing.dispatch.getitem(self, key)
 
-class TracedArray(Traced):
+    def __round__(self, digits: Any = None) -> Any:
+        if digits is not None:
+            return self.round(digits)
+        rounded: Any = np.rint(self)
+        return self.tracing.dispatch.python_number(rounded.value).converted(int)
+
+
+class TracedArray(InPlaceOperators, Traced):
     """An array: a view, or the whole, of versioned memory."""
 
     __slots__ = ("_value", "_version", "base_memory", "parent", "steps")
@@ -212,7 +222,7 @@ class TracedArray(Traced):
     def tensor_type(self) -> TensorType:
         return self._value.tensor
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return np.ndarray
 
@@ -287,7 +297,9 @@ class TracedArray(Traced):
         shape = self.tensor_type.shape
         if not shape:
             raise TypeError("len() of unsized object")
-        return self.tracing.sizes.specialise(shape[0], "its len() was taken by code that needs an int")
+        return self.tracing.sizes.specialise(
+            shape[0], "its len() was taken by code that needs an int"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         shape = self.tensor_type.shape
@@ -304,13 +316,6 @@ class TracedArray(Traced):
 
     def __setitem__(self, key: Any, item: Any) -> None:
         self.tracing.dispatch.setitem(self, key, item)
-
-
-def _scalar_getitem(self: TracedScalar, key: Any) -> Any:
-    return self.tracing.dispatch.getitem(self, key)
-
-
-TracedScalar.__getitem__ = _scalar_getitem  # type: ignore[attr-defined]
 
 
 def fresh(trace: Trace, value: Value, strides: Strides | None = None) -> TracedArray:
@@ -350,98 +355,3 @@ def number_error(traced: Any, wanted: str) -> Exception:
         "its value is known only when the compiled function runs",
         "keep it an array, or pass the number as a static argument",
     )
-
-
-# -- operators
-
-_BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
-    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "lshift": np.left_shift, "rshift": np.right_shift, "divmod": np.divmod,
-}  # fmt: skip
-_COMPARISON = {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
-_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-_FOREIGN = frozenset((str, bytes, dict, set, type(None)))
-
-
-def _forward(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
-        if type(other) in _FOREIGN:
-            return NotImplemented
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {})
-
-    return operator
-
-
-def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
-        if type(other) in _FOREIGN:
-            return NotImplemented
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (other, self), {})
-
-    return operator
-
-
-def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def operator(self: Any, other: Any) -> Any:
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
-
-    return operator
-
-
-def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
-    def operator(self: Any) -> Any:
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self,), {})
-
-    return operator
-
-
-def _power(self: Any, other: Any) -> Any:
-    """NumPy's operator computes some powers of float arrays by other functions."""
-    if self.dtype.kind in "fc" and type(self) is TracedArray:
-        function = None
-        if type(other) is int:
-            function = {2: np.square, -1: np.reciprocal}.get(other)
-        elif type(other) is float and other == 0.5:
-            function = np.sqrt
-        if function is not None:
-            return self.tracing.dispatch.ufunc(function, "__call__", (self,), {})
-    return _forward(np.power)(self, other)
-
-
-def _compare(ufunc: np.ufunc, name: str) -> Callable[[Any, Any], Any]:
-    forward = _forward(ufunc)
-
-    def operator(self: Any, other: Any) -> Any:
-        if other is None or isinstance(other, str):
-            return NotImplemented if name not in ("eq", "ne") else name == "ne"
-        return forward(self, other)
-
-    return operator
-
-
-def _round(self: Any, digits: int = 0) -> Any:
-    return self.round(digits)
-
-
-def _install() -> None:
-    for name, ufunc in _BINARY.items():
-        setattr(Traced, f"__{name}__", _forward(ufunc))
-        setattr(Traced, f"__r{name}__", _reflected(ufunc))
-        if name != "divmod":
-            setattr(TracedArray, f"__i{name}__", _in_place(ufunc))
-    for name, ufunc in _COMPARISON.items():
-        setattr(Traced, f"__{name}__", _compare(ufunc, name))
-    for name, ufunc in _UNARY.items():
-        setattr(Traced, f"__{name}__", _unary(ufunc))
-    Traced.__pow__ = _power  # type: ignore[attr-defined]
-    Traced.__round__ = _round  # type: ignore[attr-defined]
-
-
-_install()
-
-__all__ = ["Size", "Traced", "TracedArray", "TracedScalar", "TracedSize", "fresh", "result"]

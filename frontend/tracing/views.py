@@ -64,9 +64,7 @@ class Step(Protocol):
         """The parent's content with that part replaced."""
         ...
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         """Strides in elements of the view, given its parent's; None where there are none."""
         ...
 
@@ -82,7 +80,11 @@ class Slice:
 
     def read(self, trace: Trace, parent: Value) -> Value:
         value: Value = trace.emit(
-            "slice", parent, start=_now(trace, self.start), size=_now(trace, self.size), step=self.step
+            "slice",
+            parent,
+            start=_now(trace, self.start),
+            size=_now(trace, self.size),
+            step=self.step,
         )
         return value
 
@@ -92,9 +94,7 @@ class Slice:
         )
         return value
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return tuple(stride * step for stride, step in zip(strides, self.step))
 
 
@@ -114,9 +114,7 @@ class Transpose:
         value: Value = trace.emit("transpose", part, perm=back)
         return value
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return tuple(strides[axis] for axis in self.perm)
 
 
@@ -135,9 +133,7 @@ class Reshape:
         value: Value = trace.emit("reshape", part, shape=parent.tensor.shape)
         return value
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return reshaped_strides(shape, strides, _now(trace, self.shape))
 
 
@@ -155,14 +151,10 @@ class Broadcast:
     def write(self, trace: Trace, parent: Value, part: Value) -> Value:
         raise AssertionError("a broadcast view is read-only")
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         wanted = _now(trace, self.shape)
         lead = len(wanted) - len(shape)
-        kept = tuple(
-            s if mine == new else 0 for s, mine, new in zip(strides, shape, wanted[lead:])
-        )
+        kept = tuple(s if mine == new else 0 for s, mine, new in zip(strides, shape, wanted[lead:]))
         return (0,) * lead + kept
 
 
@@ -182,9 +174,7 @@ class Element:
         value: Value = trace.emit("scatter", parent, part, *self.positions, axes=self.axes)[0]
         return value
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return tuple(s for axis, s in enumerate(strides) if axis not in self.axes)
 
 
@@ -205,9 +195,7 @@ class Part:
         value: Value = trace.emit("complex", real, imag)
         return value
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return tuple(2 * s for s in strides)
 
 
@@ -226,9 +214,7 @@ class Bits:
         value: Value = trace.emit("bitcast", part, dtype=parent.tensor.dtype)
         return value
 
-    def strides(
-        self, trace: Trace, shape: tuple[Size, ...], strides: Strides
-    ) -> Strides | None:
+    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return strides
 
 
@@ -307,7 +293,9 @@ def reshaped_strides(
     return tuple(made)
 
 
-def fresh_strides(types: list[TensorType], strides: list[Strides | None], shape: tuple[Size, ...]) -> Strides | None:
+def fresh_strides(
+    types: list[TensorType], strides: list[Strides | None], shape: tuple[Size, ...]
+) -> Strides | None:
     """Strides NumPy gives to a new elementwise result: the operands' axis order, if they agree.
 
     None stands for C-contiguous. Sizes in strides are compared by their order in the operand
@@ -344,7 +332,9 @@ def _axis_order(shape: tuple[Size, ...], strides: Strides | None) -> tuple[int, 
     return tuple(order)
 
 
-def argument_strides(shape: tuple[Size, ...], strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Strides, tuple[int, ...] | None]:
+def argument_strides(
+    shape: tuple[Size, ...], strides: tuple[int, ...], sizes: tuple[int, ...]
+) -> tuple[Strides, tuple[int, ...] | None]:
     """Strides of an argument, symbolic where it is contiguous in another order of its axes.
 
     sizes: the shape in the example call. Also that order, None where the argument has gaps.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mill
-from plan_runner import PlanFailed, run_plan
+from plan_runner import PlanFailed, near, run_plan
 from random_graphs import random_graph
 from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.errors import TracemillError
@@ -47,19 +47,6 @@ def agree(graph: Graph, compiled: Graph, seed: int) -> None:
             near(a, b)
     for name, array in kept.items():
         near(mine[name], array)
-
-
-def near(a: np.ndarray, b: np.ndarray) -> None:
-    assert a.shape == b.shape
-    assert a.dtype == b.dtype
-    if a.dtype.kind not in "fc" and a.dtype.kind != "V":
-        assert np.array_equal(a, b)
-        return
-    loose = a.dtype.itemsize == 2
-    with np.errstate(all="ignore"):
-        np.testing.assert_allclose(
-            a, b, rtol=2e-2 if loose else 1e-4, atol=1e-2 if loose else 1e-5, equal_nan=True
-        )
 
 
 @pytest.mark.parametrize("seed", range(0, 120))

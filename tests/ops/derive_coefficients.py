@@ -2,7 +2,7 @@
 
 Each `Fit` asks for the polynomial, in the variable's own powers, that minimises the greatest
 weighted error over an interval (Remez' exchange in mpmath). Run this file to print the module;
-a nightly test compares it with what is committed.
+a test compares it with what is committed.
 """
 
 from __future__ import annotations

@@ -150,3 +150,17 @@ def run_plan(
 ) -> list[Array]:
     """The results of a plan for `args`; variables are updated in `store`."""
     return PlanRun(plan, args, store if store is not None else {}, seed).run()
+
+
+def near(a: Array, b: Array) -> None:
+    """Assert equality: exact for integers and bools, up to rounding for floats."""
+    assert a.shape == b.shape
+    assert a.dtype == b.dtype
+    if a.dtype.kind not in "fc" and a.dtype.kind != "V":
+        assert np.array_equal(a, b)
+        return
+    loose = a.dtype.itemsize == 2
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(
+            a, b, rtol=2e-2 if loose else 1e-4, atol=1e-2 if loose else 1e-5, equal_nan=True
+        )

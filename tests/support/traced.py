@@ -21,7 +21,13 @@ from tracemill.compiler.ir.verifier import verify
 from tracemill.compiler.types import dtype_of
 from tracemill.tracing.guards import SizeGuard
 from tracemill.tracing.leaves import ArrayLeaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
-from tracemill.tracing.result import InputOutput, SizeOutput, StaticOutput, TensorOutput, TraceResult
+from tracemill.tracing.result import (
+    InputOutput,
+    SizeOutput,
+    StaticOutput,
+    TensorOutput,
+    TraceResult,
+)
 from tracemill.tracing.run import trace
 from tracemill.tracing.shapes import choose_shapes
 

@@ -20,7 +20,7 @@ from ..machine import Machine
 from ..types import part_count, register_element
 
 _LINE = 64
-_DEPTH_BYTES, _WIDTH_BYTES = 1536, 2048
+_DEPTH_BYTES, _WIDTH_BYTES, _BLOCK_ROWS = 2048, 4096, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def geometry_of(machine: Machine, dtype: DType) -> Geometry:
         rows=rows,
         vectors=2,
         depth=_DEPTH_BYTES // packed.itemsize,
-        block_rows=96,
+        block_rows=_BLOCK_ROWS,
         block_columns=_WIDTH_BYTES // packed.itemsize // parts,
         direct=direct,
     )

@@ -28,5 +28,5 @@ def emit_product(frame: Frame, name: str) -> bool:
     if found.right.panels:
         emit_packed(frame, found, name)
     else:
-        emit_direct(frame, found, name)
+        emit_direct(frame, found)
     return True

@@ -29,7 +29,7 @@ from .finish import Sums, finish
 from .geometry import Geometry, geometry_of
 from .micro import emit_micro
 from .operands import Place, at_outer, place_of
-from .tiles import each_rectangle
+from .tiles import each_stretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Product:
             with at_outer(frame, found.outer, point):
                 self.blocks(_Block(row, row_end, column, column_end))
 
-        each_rectangle(frame, strips, tiles, rectangle)
+        each_stretch(frame, strips, tiles, rectangle)
 
     def blocks(self, area: _Block) -> None:
         """Blocks of an area: columns outside, so that panels stay near."""

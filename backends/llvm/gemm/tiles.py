@@ -1,7 +1,8 @@
 """The range of a product's kernel: numbers of tiles, taken as rectangles of the result.
 
-Tiles are numbered outer point by outer point, column tile by column tile, strip by strip; so a
-range is a few stretches of strips.
+Tiles are numbered outer point by outer point, and in each line by line, so that a range is a few
+stretches of lines. Lines are columns of strips in the packed product, rows of columns in the
+direct one.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from ..frame import Frame
 from ..types import I64
 from .code import least
 
-Rectangle = Callable[[ir.Value, ir.Value, ir.Value, ir.Value], None]
+Stretch = Callable[[ir.Value, ir.Value, ir.Value, ir.Value], None]
 
 
-def each_rectangle(frame: Frame, strips: ir.Value, tiles: ir.Value, emit: Rectangle) -> None:
-    """Call ``emit(outer point, column tile, strip, count of strips)`` over the kernel's range."""
+def each_stretch(frame: Frame, length: ir.Value, lines: ir.Value, emit: Stretch) -> None:
+    """Call ``emit(outer point, line, first tile in it, count)`` over the kernel's range."""
     b = frame.builder
-    before, top, done = b.block, frame.block("rectangle"), frame.block("finished")
+    before, top, done = b.block, frame.block("stretch"), frame.block("finished")
     b.cbranch(b.icmp_signed("<", frame.begin, frame.end), top, done)
     b.position_at_end(top)
     at = b.phi(I64)
     at.add_incoming(frame.begin, before)
-    column, strip = b.udiv(at, strips), b.urem(at, strips)
-    count = least(b, b.sub(frame.end, at), b.sub(strips, strip))
-    emit(b.udiv(column, tiles), b.urem(column, tiles), strip, count)
+    line, first = b.udiv(at, length), b.urem(at, length)
+    count = least(b, b.sub(frame.end, at), b.sub(length, first))
+    emit(b.udiv(line, lines), b.urem(line, lines), first, count)
     following = b.add(at, count)
     at.add_incoming(following, b.block)
     b.cbranch(b.icmp_signed("<", following, frame.end), top, done)

@@ -63,6 +63,10 @@ class Frame:
         """Values of the constants, in the order of their slots."""
         return tuple(self._constants)
 
+    def constant_value(self, handle: int) -> int | None:
+        """What a slot always holds; None for one that is not a constant's."""
+        return self.constants[handle - _CONSTANT] if handle >= _CONSTANT else None
+
     @property
     def size(self) -> int:
         """Slots given out, constants included."""

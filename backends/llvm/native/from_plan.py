@@ -30,7 +30,7 @@ from .host import ArrayCall
 from .layout import NONE, RowKind, Size
 from .plan_buffers import Leaf, PlanBuffers, PlanNotNative, SizeRelation, place
 
-__all__ = ["Leaf", "PlanNotNative", "SizeRelation", "place", "specialisation_of"]
+__all__ = ["Leaf", "PlanNotNative", "PlanRows", "SizeRelation", "place", "specialisation_of"]
 
 
 def specialisation_of(
@@ -65,7 +65,7 @@ def specialisation_of(
     buffers.pin_strides(strides or {})
     buffers.make_outputs()
     buffers.place_buffers()
-    to = _Rows(plan, buffers, kernels, callbacks)
+    to = PlanRows(plan, buffers, kernels, callbacks)
     for row in plan.rows:
         to.row(row)
     arena = buffers.arena
@@ -86,7 +86,7 @@ def specialisation_of(
     )
 
 
-class _Rows:
+class PlanRows:
     """The rows of one plan over its buffers' slots."""
 
     def __init__(

@@ -53,10 +53,24 @@ def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
             _other(ctl, spec, row, slots)
 
 
-def _launch(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
+def prepare(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
+    """The argument words of a launch, and whose places of failure its kernel reports."""
     for index in range(row.count):
         scratch[index] = slots[row.words[index]]
     ctl.places = row.errors
+
+
+def copy_buffer(row: Row, slots: Ptr[i64]) -> None:
+    """A COPY row."""
+    copy_bytes(
+        pointer(Raw, slots[row.words[0]]),
+        pointer(Raw, slots[row.words[1]]),
+        slots[row.words[2]],
+    )
+
+
+def _launch(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
+    prepare(ctl, row, slots, scratch)
     extent = slots[row.extent]
     work = slots[row.work]
     if work < _SERIAL_NS:
@@ -74,11 +88,7 @@ def _launch(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
 def _other(ctl: Control, spec: Specialisation, row: Row, slots: Ptr[i64]) -> None:
     kind = row.kind
     if kind == RowKind.COPY:
-        copy_bytes(
-            pointer(Raw, slots[row.words[0]]),
-            pointer(Raw, slots[row.words[1]]),
-            slots[row.words[2]],
-        )
+        copy_buffer(row, slots)
     elif kind == RowKind.COMPUTE:
         if not run_sizes(at(spec.sizes, row.first), row.count, slots):
             fail(ctl, Failure.BAD_SIZE, row.first, 0, 0, 0)

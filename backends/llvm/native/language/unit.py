@@ -94,13 +94,18 @@ def translate(exports: Sequence[Function]) -> ir.Module:
 
 def compile_unit(exports: Sequence[Function]) -> bytes:
     """Object code of these functions and all they call, for any processor of the family."""
+    code: bytes = _machine().emit_object(simplified(exports))
+    return code
+
+
+def simplified(exports: Sequence[Function]) -> Any:
+    """The same as LLVM's own module, to be linked with others."""
     module = llvm.parse_assembly(str(translate(exports)))
     machine = _machine()
     module.triple = machine.triple
     module.verify()
     _simplify(module, machine)
-    code: bytes = machine.emit_object(module)
-    return code
+    return module
 
 
 def _simplify(module: Any, machine: Any) -> None:

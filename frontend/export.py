@@ -1,0 +1,220 @@
+"""`f.export(path, *example_args)`: one version of a compiled function as a C library.
+
+The function is traced for the examples, as a call would be; sizes that stay open become
+parameters of the C function. Captured arrays are constants of the library, Variables begin with
+the content they have now.
+
+Invariants: exporting changes nothing: no version is installed, no Variable written.
+Not here: the library (backends/export).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from . import engine
+from .backends.cpu.target import host_target
+from .backends.export.description import Description, Given, describe
+from .backends.export.header import header_text
+from .backends.export.interface import interface_of
+from .backends.export.link import write_library
+from .backends.export.names import library_name
+from .backends.llvm.native.from_plan import SizeRelation
+from .build import plan_of
+from .compiler.dims import dim_text
+from .compiler.errors import CODES, error
+from .compiler.ir.graph import Location
+from .compiler.kernel.schedule import Target
+from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall
+from .partitioned import device_constraints
+from .specialise import Traced
+from .tracing.guards import ScalarGuard, SizeGuard, StridesGuard
+from .tracing.result import InputOutput, SizeOutput, TensorOutput
+from .trees import flatten
+from .variable import default_store
+
+if TYPE_CHECKING:
+    from .dispatch import Dispatcher
+
+# Vectors that schedules may use, by level of the x86-64 ABI.
+LEVELS = {"x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512}
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The two files of an export."""
+
+    library: Path
+    header: Path
+
+
+def export(
+    dispatcher: Dispatcher,
+    path: str | os.PathLike[str],
+    args: Sequence[Any],
+    features: str,
+    cc: str,
+) -> Exported:
+    """Write the library and the header beside it."""
+    target = _target(features)
+    place = Path(path)
+    name = library_name(place)
+    library = place.with_name(f"{place.name.removesuffix('.so')}.so")
+    examples = [_contiguous(value) for value in args]
+    traced = _with_contiguous_captures(dispatcher.trace_only(examples, {}))
+    _refuse(traced)
+    plan, positions = plan_of(traced, target)
+    _refuse_rows(plan)
+    described = _describe(traced, plan, _shapes(plan, traced, positions))
+    interface = interface_of(described, name)
+    places = [_sentence(place) for place in plan.error_places]
+    header = header_text(
+        interface,
+        origin=f"the function {plan.name}",
+        features="the processor it was made on" if features == "host" else features,
+        places=places,
+        variables=[
+            f"{s.name}: {s.value.dtype}[{', '.join(map(str, s.value.shape))}], {s.value.nbytes}"
+            for s in described.states
+        ],
+    )
+    code = _tables().object_code(described, interface, places, features)
+    made = Exported(library, library.with_name(f"{name}.h"))
+    write_library(code, header, made.library, made.header, cc)
+    return made
+
+
+def _tables() -> Any:
+    """The module that loads LLVM."""
+    return import_module(".backends.export.tables", __package__)
+
+
+def _target(features: str) -> Target:
+    if features == "host":
+        return host_target().for_schedules(1)
+    if features not in LEVELS:
+        raise error(
+            "TM203",
+            f"features={features!r} is not known",
+            hint=f"use one of host, {', '.join(LEVELS)}",
+        )
+    return Target(LEVELS[features], 1)
+
+
+# -- what is traced
+
+
+def _contiguous(value: Any) -> Any:
+    """The example, arrays in C order: how an argument of a C function lies."""
+    leaves, tree = flatten(value)
+    return tree.rebuild(
+        [np.ascontiguousarray(x).reshape(x.shape) if isinstance(x, np.ndarray) else x for x in leaves]
+    )
+
+
+def _with_contiguous_captures(traced: Traced) -> Traced:
+    """Captured arrays as they will lie in the library."""
+    inputs = tuple(
+        replace(item, value=np.ascontiguousarray(item.value).reshape(item.value.shape))
+        if item.kind == "captured"
+        else item
+        for item in traced.trace.inputs
+    )
+    return replace(traced, trace=replace(traced.trace, inputs=inputs))
+
+
+def _refuse(traced: Traced) -> None:
+    """Raise UnsupportedError, naming it, for what a library cannot do."""
+    result = traced.trace
+    devices = device_constraints(result.graph)
+    if devices:
+        _cannot(f"a function placed on devices ({', '.join(sorted(devices))})")
+    for position in result.writes:
+        item = result.inputs[position]
+        if item.kind == "captured":
+            _cannot(f"a write to the array {item.name!r} from outside", "make it a tm.Variable")
+    for output in result.outputs:
+        if isinstance(output, InputOutput) and result.inputs[output.input].kind == "captured":
+            name = result.inputs[output.input].name
+            _cannot(f"returning the array {name!r} from outside itself", "return a copy of it")
+        if isinstance(output, SizeOutput):
+            _cannot("returning a size as a Python number", "compute it in C")
+    for guard in result.guards:
+        if isinstance(guard, StridesGuard):
+            _cannot(f"a function that looks at strides ({guard.text})")
+
+
+def _refuse_rows(plan: ExecutionPlan) -> None:
+    for row in plan.rows:
+        if isinstance(row, HostCall):
+            what = plan.callbacks[row.callback].get("name", "tm.print")
+            _cannot(f"{what}, a call back into Python", place=row.location)
+
+
+def _cannot(what: str, hint: str = "", place: object = None) -> NoReturn:
+    raise error("TM113", f"{what} cannot be exported", hint=hint, place=place)
+
+
+# -- what is made of it
+
+
+def _describe(traced: Traced, plan: ExecutionPlan, shapes: Mapping[int, str]) -> Description:
+    result = traced.trace
+    fixed = {g.leaf: g.expected for g in result.guards if isinstance(g, ScalarGuard)}
+    given = [
+        Given(item.name, item.value if item.leaf is None else fixed.get(item.leaf))
+        for item in result.inputs
+    ]
+    at = {item.leaf: position for position, item in enumerate(result.inputs)}
+    symbols = {
+        symbol: (at[leaf], axis)
+        for symbol, (leaf, axis) in traced.symbol_places.items()
+        if leaf in at
+    }
+    store = default_store()
+    store.use_locks(engine.native())
+    return describe(
+        plan,
+        given,
+        store.snapshot(plan.variables).values,
+        relations=[
+            SizeRelation(guard.left, guard.relation, guard.right)
+            for guard in result.guards
+            if isinstance(guard, SizeGuard)
+        ],
+        symbols=symbols,
+        shapes=shapes,
+    )
+
+
+def _shapes(
+    plan: ExecutionPlan, traced: Traced, positions: Mapping[int, int]
+) -> dict[int, str]:
+    """Sizes as text, by buffer of the plan: of arguments, and of results."""
+    graph = traced.trace.graph
+    found = {
+        at: ", ".join(map(dim_text, value.tensor.shape)) for at, value in enumerate(graph.params)
+    }
+    for output, position in positions.items():
+        made = traced.trace.outputs[output]
+        if isinstance(made, TensorOutput):
+            shape = graph.results[made.result].tensor.shape
+            found[plan.results[position].buffer] = ", ".join(map(dim_text, shape))
+    return found
+
+
+def _sentence(place: ErrorPlace) -> str:
+    """What failed and where; of the file's place only its name, since others will read it."""
+    where = ""
+    if isinstance(place.location, Location):
+        line = place.location
+        where = f"{Path(line.file).name}:{line.line}, in {line.function}: "
+    title = CODES[place.code].title if place.code in CODES else "A check failed."
+    return f"{where}{place.op}: {title} [{place.code}]"

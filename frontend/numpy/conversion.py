@@ -1,0 +1,128 @@
+"""Element types of arrays changed or read in parts: astype, view, real, imag.
+
+Not here: promotion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tracemill.compiler.dims import Size
+
+from ..tracing.state import fail, require_dtype, running
+from ..tracing.tensor import TracedArray, TracedScalar, fresh
+from ..tracing.views import (
+    Bits,
+    Part,
+)
+from .movement import alias, view_of
+from .operands import array_of
+
+
+def astype(
+    a: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: Any = True,
+    device: Any = None,
+) -> Any:
+    """ndarray.astype and np.astype"""
+    array = array_of(a)
+    wanted = require_dtype(dtype)
+    if not np.can_cast(array.dtype, wanted.numpy, casting):  # type: ignore[arg-type]
+        raise fail(
+            "TM248",
+            f"Cannot cast array data from {array.dtype!r} to {wanted.numpy!r} according to the "
+            f"rule '{casting}'",
+        )
+    trace = running()
+    if not copy and array.dtype == wanted.numpy:
+        return array
+    value = trace.cast(array.value, wanted)
+    if type(array) is TracedScalar:
+        return TracedScalar(trace, value)
+    assert type(array) is TracedArray
+    return fresh(trace, value, None if array.is_plain else _own_order(array))
+
+
+def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
+    """ndarray.view to a dtype of the same width."""
+    array = view_of(a)
+    if dtype is None or dtype is np.ndarray:
+        return alias(array)
+    wanted = require_dtype(dtype)
+    have = array.tensor_type.dtype
+    if have is wanted:
+        return alias(array)
+    if have.itemsize != wanted.itemsize or have.is_complex or wanted.is_complex:
+        raise fail(
+            "TM111",
+            f"view of {have.name} as {wanted.name} is not supported",
+            hint="views are supported between real types of the same width",
+        )
+    if have.bits == wanted.bits:
+        return array.view_by(Bits(wanted))
+    trace = array.tracing  # bool is one byte of 0 or 1, one bit in the graph
+    made = fresh(trace, trace.cast(array.value, wanted))
+    made.base_memory.writeable = False
+    return made
+
+
+def _own_order(array: TracedArray) -> Any:
+    from_axes = sorted(
+        range(array.ndim), key=lambda i: -_magnitude(array, array.element_strides()[i])
+    )
+    shape = array.tensor_type.shape
+    if from_axes == list(range(array.ndim)):
+        return None
+    strides: list[Size] = [0] * array.ndim
+    step: Size = 1
+    for axis in reversed(from_axes):
+        strides[axis] = step
+        step = step * shape[axis]
+    return tuple(strides)
+
+
+def _magnitude(array: TracedArray, stride: Size) -> int:
+    return abs(array.tracing.sizes.hint(stride))
+
+
+def real(val: Any) -> Any:
+    """np.real and ndarray.real"""
+    return _part(val, "real")
+
+
+def imag(val: Any) -> Any:
+    """np.imag and ndarray.imag"""
+    return _part(val, "imag")
+
+
+def _part(a: Any, name: str) -> Any:
+    array = array_of(a)
+    trace = running()
+    dtype = array.value.tensor.dtype
+    if type(array) is TracedScalar:
+        if dtype.is_complex:
+            return TracedScalar(trace, trace.emit(name, array.value))
+        return (
+            array
+            if name == "real"
+            else TracedScalar(trace, trace.literal(dtype.numpy.type(0), dtype))
+        )
+    assert type(array) is TracedArray
+    if dtype.is_complex:
+        return array.view_by(Part(name))
+    if name == "real":
+        return alias(array)
+    zeros = trace.dispatch.function(np.zeros_like, (array,), {})
+    zeros.base_memory.writeable = False
+    return zeros
+
+
+FUNCTIONS: dict[Any, Any] = {np.astype: astype, np.real: real, np.imag: imag}
+METHODS: dict[str, Any] = {"astype": astype, "view": view}
+ATTRIBUTES = {"real": real, "imag": imag}

@@ -1,0 +1,108 @@
+"""Python's operators on traced arrays and scalars: each is a call of a ufunc.
+
+Not here: what the ufunc does (the dispatch table), numbers (number.py), sizes (integer.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "lshift": np.left_shift, "rshift": np.right_shift, "divmod": np.divmod,
+}  # fmt: skip
+_COMPARISON = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+_FOREIGN = frozenset((str, bytes, dict, set, type(None)))
+
+
+def _forward(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) in _FOREIGN:
+            return NotImplemented
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {})
+
+    return operator
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) in _FOREIGN:
+            return NotImplemented
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (other, self), {})
+
+    return operator
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
+
+    return operator
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    def operator(self: Any) -> Any:
+        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self,), {})
+
+    return operator
+
+
+def _power(self: Any, other: Any) -> Any:
+    """NumPy's operator computes some powers of float arrays by other functions."""
+    if self.dtype.kind in "fc" and issubclass(type(self), InPlaceOperators):
+        function: np.ufunc | None = None
+        if type(other) is int:
+            function = {2: np.square, -1: np.reciprocal}.get(other)
+        elif type(other) is float and other == 0.5:
+            function = np.sqrt
+        if function is not None:
+            return self.tracing.dispatch.ufunc(function, "__call__", (self,), {})
+    return _forward(np.power)(self, other)
+
+
+def _compare(ufunc: np.ufunc, name: str) -> Callable[[Any, Any], Any]:
+    forward = _forward(ufunc)
+
+    def operator(self: Any, other: Any) -> Any:
+        if other is None or isinstance(other, str):
+            return NotImplemented if name not in ("eq", "ne") else name == "ne"
+        return forward(self, other)
+
+    return operator
+
+
+class Operators:
+    """``+``, ``<``, ``abs`` and all others, forward and reflected."""
+
+    __slots__ = ()
+
+
+class InPlaceOperators:
+    """``+=`` and its like."""
+
+    __slots__ = ()
+
+
+def _install() -> None:
+    for name, ufunc in _BINARY.items():
+        setattr(Operators, f"__{name}__", _forward(ufunc))
+        setattr(Operators, f"__r{name}__", _reflected(ufunc))
+        if name != "divmod":
+            setattr(InPlaceOperators, f"__i{name}__", _in_place(ufunc))
+    for name, ufunc in _COMPARISON.items():
+        setattr(Operators, f"__{name}__", _compare(ufunc, name))
+    for name, ufunc in _UNARY.items():
+        setattr(Operators, f"__{name}__", _unary(ufunc))
+    setattr(Operators, "__pow__", _power)  # noqa: B010  as all others
+
+
+_install()
