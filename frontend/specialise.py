@@ -8,7 +8,7 @@ Not here: the table of a function's specialisations (dispatch.py), the native ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from .arguments import FlatCall, Signature
 from .compiler.dims import Dim, Size, dim_text
 from .compiler.types import DType, dtype_of
-from .tracing.guards import SizeGuard
+from .tracing.guards import CaptureGuard, Guard, SizeGuard
 from .tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
 from .tracing.result import TraceResult
 from .tracing.run import trace
@@ -162,7 +162,16 @@ def trace_call(
         name=getattr(function, "__name__", "function").replace("<lambda>", "lambda"),
         flatten=flatten,
     )
+    result = replace(result, guards=_lasting(result.guards, call))
     return Traced(call.tree, tuple(specs), tuple(names), places, result)
+
+
+def _lasting(guards: Sequence[Guard], call: FlatCall) -> tuple[Guard, ...]:
+    """Guards but those on what the function itself changed while it was traced.
+
+    Such a change (a list appended to, a counter) is an effect of tracing: it happens once.
+    """
+    return tuple(g for g in guards if not isinstance(g, CaptureGuard) or g.holds(call.leaves))
 
 
 def _describe(

@@ -68,7 +68,7 @@ def load(frame: Frame, place: Access, other: Lane | None) -> Lane:
 
 def prefetch(frame: Frame, pointer: ir.Value) -> None:
     """Ask for the cache line at an address, which need not be valid."""
-    args = [pointer, *(ir.Constant(I32, hint) for hint in (0, 3, 1))]  # read, keep, data
+    args = [pointer, *(ir.Constant(I32, hint) for hint in (0, 1, 1))]  # read, keep, data
     intrinsic(frame.builder, "llvm.prefetch", VOID, args, POINTER)
 
 

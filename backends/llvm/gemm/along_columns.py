@@ -12,7 +12,6 @@ from ..conversions import convert
 from ..indices import scalar_size
 from ..types import I64, memory_element, part_count
 from .area import Area
-from .one_row import emit_row
 from .code import (
     advance, broadcast, gather_elements, lanes_below, load_elements, loop, multiply_add, number,
     prefetch, shuffle, zero_of,
@@ -36,9 +35,9 @@ def emit_columns(area: Area, gathered: bool) -> ir.Value:
             b.cbranch(b.icmp_signed(">", left, number(below)), fits, following)
             b.position_at_end(fits)
         if rows == 1 and not gathered:
-            emit_row(area)
-        else:
-            _Tile(area, rows, vectors, gathered).emit()
+            b.branch(area.streaming)
+            continue
+        _Tile(area, rows, vectors, gathered).emit()
         ends.append((rows, b.block))
         b.branch(join)
         if not last:
