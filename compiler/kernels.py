@@ -17,6 +17,7 @@ from .dims import Dim, Size, minimum
 from .kernel.contraction import contraction_of
 from .kernel.cost import kernel_work
 from .kernel.fingerprint import dims_in_order, fingerprint, region_key
+from .kernel.halves import phases
 from .kernel.kernel import Kernel, Parallel, Parameter, failures
 from .kernel.lowering import lower
 from .kernel.products import split_contraction
@@ -78,7 +79,6 @@ class Kernels:
         lowered = lower(region)
         verify_kernel(lowered.kernel)
         kernel = lowered.kernel
-        every = tuple(range(len(kernel.params)))
         split = split_contraction(kernel)
         if split is not None:
             stages = [
@@ -86,14 +86,13 @@ class Kernels:
             ]
             return Ready(lowered, tuple(stages), split.temporaries)
         halves = split_reduction(kernel, self.hints)
-        if halves is None:
-            return Ready(lowered, (self._stage(region, kernel, every),), ())
-        place = {p.name: at for at, p in enumerate((*kernel.params, *halves.partial))}
+        partial = () if halves is None else halves.partial
+        parts = phases(kernel) if halves is None else [halves.first, halves.second]
+        place = {p.name: at for at, p in enumerate((*kernel.params, *partial))}
         stages = [
-            self._stage(region, half, [place[p.name] for p in half.params])
-            for half in (halves.first, halves.second)
+            self._stage(region, part, [place[p.name] for p in part.params]) for part in parts
         ]
-        return Ready(lowered, tuple(stages), halves.partial)
+        return Ready(lowered, tuple(stages), partial)
 
     def _stage(
         self,

@@ -22,10 +22,20 @@ from .backends.llvm.native.encoder import (
 )
 from .backends.llvm.native.from_plan import Leaf, SizeRelation, place, specialisation_of
 from .backends.llvm.native.layout import Build, Kind, Source
+from .compiler.dims import Dim, Size
 from .compiler.plan import ExecutionPlan, Origin
 from .specialise import ArraySpec, StaticSpec, Traced
-from .tracing.guards import CaptureGuard, ScalarGuard, SizeGuard, StridesGuard
-from .tracing.result import InputOutput, Output, StaticOutput, TensorOutput
+from .tracing.access import Access, AttributeStep, CellContent, FlatArgument, GlobalName, Root
+from .tracing.guards import (
+    CaptureGuard,
+    ScalarGuard,
+    SizeGuard,
+    StridesGuard,
+    has_length,
+    is_identical,
+    is_same,
+)
+from .tracing.result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput
 
 _CONTAINERS = {tuple: Kind.TUPLE, list: Kind.LIST, dict: Kind.DICT}
 _PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
@@ -55,7 +65,9 @@ def bind(
         frame=table.frame,
         tests=table.tests,
         relations=table.relations,
-        symbols={s: (table.leaf_at[leaf], axis) for s, (leaf, axis) in traced.symbol_places.items()},
+        symbols={
+            s: (table.leaf_at[leaf], axis) for s, (leaf, axis) in traced.symbol_places.items()
+        },
         cells=cells,
         result=_result(traced, positions),
         keep=keep,
@@ -73,6 +85,7 @@ class _Inputs:
         self.relations: list[SizeRelation] = []
         self.leaf_at: dict[int, int] = {}
         self.leaf_places: list[InputSpec] = []
+        self._parts: dict[object, int] = {}
         self._params = {
             item.leaf: (position, item)
             for position, item in enumerate(traced.trace.inputs)
@@ -152,9 +165,62 @@ class _Inputs:
             test = _strides_test(guard)
             self.add(replace(where, kind=Kind.CHECK, type=test))
             return
-        statics = [s.value if isinstance(s, StaticSpec) else None for s in self.traced.specs]
-        where = place(Source.OBJECT, key=guard.path)
-        self.add(replace(where, kind=Kind.CHECK, type=lambda _: guard.holds(statics)))
+        place_of = self._read(guard.read)
+        if guard.check is is_identical:
+            self.add(replace(place_of, kind=Kind.IDENTICAL, type=guard.expected))
+        elif guard.check is is_same:
+            self._constant(place_of, guard.expected)
+        elif guard.check is has_length:
+            container, length = guard.expected
+            kind = _CONTAINERS[container]
+            key = (_identity(guard.read.root), guard.read.steps, kind)
+            self._part(key, place_of, kind, length)
+        else:
+            self.add(replace(place_of, kind=Kind.CHECK, type=_capture_test(guard)))
+
+    def _read(self, access: Access) -> InputSpec:
+        """Where something outside is found; what it is found in becomes inputs first."""
+        root = access.root
+        if isinstance(root, GlobalName):
+            key = id(root.namespace)
+            space = self._part(key, place(Source.OBJECT, key=root.namespace), Kind.ANY)
+            where = place(Source.DICT_ITEM, origin=space, key=root.name)
+        elif isinstance(root, CellContent):
+            where = place(Source.CELL, key=root.cell)
+        elif isinstance(root, FlatArgument):
+            where = self.leaf_places[root.leaf]
+        else:
+            where = place(Source.OBJECT, key=root.thing)
+        for count, step in enumerate(access.steps):
+            attribute = isinstance(step, AttributeStep)
+            kind = Kind.ANY if attribute else _CONTAINERS[step.container]
+            key = (_identity(root), access.steps[:count], kind)
+            parent = self._part(key, where, kind, 0 if attribute else step.length)
+            if attribute:
+                where = place(Source.ATTRIBUTE, origin=parent, key=step.name)
+            else:
+                where = _found_in(parent, step.container, step.key)
+        return where
+
+    def _part(self, key: object, where: InputSpec, kind: Kind, length: int = 0) -> int:
+        """The input that is something other inputs are found in, made once."""
+        known = self._parts.get(key)
+        if known is None:
+            known = self._parts[key] = self.add(replace(where, kind=kind, ndim=length))
+        return known
+
+
+def _identity(root: Root) -> object:
+    """A key for a root: the identities of what it names."""
+    if isinstance(root, GlobalName):
+        return id(root.namespace), root.name
+    if isinstance(root, FlatArgument):
+        return root
+    return id(root.cell if isinstance(root, CellContent) else root.thing)
+
+
+def _capture_test(guard: CaptureGuard) -> Callable[[object], bool]:
+    return lambda now: guard.check(now, guard.expected)
 
 
 def _found_in(parent: int, container: type, key: Any) -> InputSpec:
@@ -179,7 +245,7 @@ def _strides_test(guard: StridesGuard) -> Callable[[object], bool]:
 def _result(traced: Traced, positions: Mapping[int, int]) -> int | Structure | Held:
     """How the value returned is made of the plan's results."""
     outputs = traced.trace.outputs
-    parts = tuple(_part(output, i, positions) for i, output in enumerate(outputs))
+    parts = tuple(_part(traced, output, i, positions) for i, output in enumerate(outputs))
     tree = traced.trace.structure
     if len(parts) == 1 and tree.spec.is_leaf():
         return parts[0]
@@ -189,12 +255,30 @@ def _result(traced: Traced, positions: Mapping[int, int]) -> int | Structure | H
     return Structure(Build.CALL, parts, lambda *leaves: tree.rebuild(leaves))
 
 
-def _part(output: Output, index: int, positions: Mapping[int, int]) -> int | Structure | Held:
+def _part(
+    traced: Traced, output: Output, index: int, positions: Mapping[int, int]
+) -> int | Structure | Held:
     if isinstance(output, StaticOutput):
         return Held(output.value)
+    if isinstance(output, SizeOutput):
+        return _size(traced, output.size, positions)
     if isinstance(output, InputOutput):
         return positions[index]
     assert isinstance(output, TensorOutput), output
     if output.kind in _PYTHON:
         return Structure(Build.CALL, (positions[index],), _PYTHON[output.kind])
     return positions[index]
+
+
+def _size(traced: Traced, size: Size, positions: Mapping[int, int]) -> Structure | Held:
+    """A size as a Python int, from the arrays it is the size of."""
+    if not isinstance(size, Dim):
+        return Held(size)
+    places = traced.size_places(size)
+    parts = tuple(positions[-1 - parameter] for parameter, _ in places.values())
+
+    def evaluate(*arrays: Any) -> int:
+        extents = zip(places.items(), arrays, strict=True)
+        return size.evaluate({s: array.shape[axis] for (s, (_, axis)), array in extents})
+
+    return Structure(Build.CALL, parts, evaluate)

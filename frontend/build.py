@@ -16,7 +16,7 @@ from .compiler.passes.base import run_passes
 from .compiler.plan import ExecutionPlan, Origin
 from .runtime.backend import LoadedKernels
 from .specialise import ArraySpec, Traced
-from .tracing.result import InputOutput, TensorOutput, TraceResult
+from .tracing.result import InputOutput, SizeOutput, TensorOutput
 from .variable import default_store
 
 _ORIGINS = {
@@ -30,8 +30,8 @@ _ORIGINS = {
 class Built:
     """A plan with its machine code.
 
-    positions: flat output -> position in the plan's results. cells: addresses by variable.
-    keep: what must stay alive.
+    positions: flat output -> position in the plan's results; -1 - p -> that of parameter p, where
+    a size of it is an output. cells: addresses by variable. keep: what must stay alive.
     """
 
     plan: ExecutionPlan
@@ -58,7 +58,7 @@ def plan_of(
     """The plan, and which of its results each flat output is. target: this machine by default."""
     result = traced.trace
     graph = run_passes(result.graph, PIPELINE).graph
-    returns, positions = _returns(result)
+    returns, positions = _returns(traced)
     plan = compile_graph(
         graph,
         strided=frozenset(_strided(traced)),
@@ -70,21 +70,18 @@ def plan_of(
     return plan, positions
 
 
-def _returns(result: TraceResult) -> tuple[list[int], dict[int, int]]:
-    """What the plan returns, and the position there of each flat output."""
-    returns: list[int] = []
-    positions: dict[int, int] = {}
-    for index, output in enumerate(result.outputs):
+def _returns(traced: Traced) -> tuple[list[int], dict[int, int]]:
+    """What the plan returns, and the position there of each flat output (see `Built`)."""
+    wanted: dict[int, int] = {}
+    for index, output in enumerate(traced.trace.outputs):
         if isinstance(output, InputOutput):
-            wanted = -1 - output.input
+            wanted[index] = -1 - output.input
         elif isinstance(output, TensorOutput):
-            wanted = output.result
-        else:
-            continue
-        if wanted not in returns:
-            returns.append(wanted)
-        positions[index] = returns.index(wanted)
-    return returns, positions
+            wanted[index] = output.result
+        elif isinstance(output, SizeOutput):
+            wanted |= {-1 - p: -1 - p for p, _ in traced.size_places(output.size).values()}
+    returns = list(dict.fromkeys(wanted.values()))
+    return returns, {index: returns.index(result) for index, result in wanted.items()}
 
 
 def _strided(traced: Traced) -> list[int]:

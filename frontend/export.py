@@ -32,12 +32,12 @@ from .compiler.dims import dim_text
 from .compiler.errors import CODES, error
 from .compiler.ir.graph import Location
 from .compiler.kernel.schedule import Target
-from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall
+from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall, Origin
 from .partitioned import device_constraints
 from .specialise import Traced
 from .tracing.guards import ScalarGuard, SizeGuard, StridesGuard
 from .tracing.result import InputOutput, SizeOutput, TensorOutput
-from .trees import flatten
+from .trees import flatten, paths
 from .variable import default_store
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def export(
     plan, positions = plan_of(traced, target)
     _refuse_rows(plan)
     described = _describe(traced, plan, _shapes(plan, traced, positions))
-    interface = interface_of(described, name)
+    interface = interface_of(described, name, _returned(plan, traced, positions))
     places = [_sentence(place) for place in plan.error_places]
     header = header_text(
         interface,
@@ -207,6 +207,25 @@ def _shapes(
         if isinstance(made, TensorOutput):
             shape = graph.results[made.result].tensor.shape
             found[plan.results[position].buffer] = ", ".join(map(dim_text, shape))
+    return found
+
+
+def _returned(
+    plan: ExecutionPlan, traced: Traced, positions: Mapping[int, int]
+) -> dict[int | str, str]:
+    """Names of results by buffer; of those that are no output, what they are, by name."""
+    result = traced.trace
+    found: dict[int | str, str] = {}
+    for at, (output, path) in enumerate(zip(result.outputs, paths(result.structure), strict=True)):
+        name = "out" + "".join(map(repr, path))
+        if at not in positions:
+            found[name] = f"always {getattr(output, 'value', None)!r}"
+            continue
+        buffer = plan.results[positions[at]].buffer
+        if plan.buffers[buffer].origin is Origin.OUTPUT:
+            found.setdefault(buffer, name)
+        else:
+            found[name] = f"the argument {plan.buffers[buffer].name} itself"
     return found
 
 

@@ -98,6 +98,13 @@ class Traced:
         sizes = {s: call.leaves[leaf].shape[axis] for s, (leaf, axis) in self.symbol_places.items()}
         return self._size_mismatch(call, sizes) or self._guard_mismatch(call, sizes)
 
+    def size_places(self, size: Size) -> Mapping[str, tuple[int, int]]:
+        """The (parameter, axis) whose extent each symbol of `size` is."""
+        parameters = {item.leaf: at for at, item in enumerate(self.trace.inputs)}
+        symbols = size.symbols() if isinstance(size, Dim) else ()
+        places = {symbol: self.symbol_places[symbol] for symbol in symbols}
+        return {symbol: (parameters[leaf], axis) for symbol, (leaf, axis) in places.items()}
+
     def _size_mismatch(self, call: FlatCall, sizes: Mapping[str, int]) -> str | None:
         for name, spec, leaf in zip(self.names, self.specs, call.leaves, strict=True):
             if isinstance(spec, ArraySpec):

@@ -52,6 +52,7 @@ class Parameter(NamedTuple):
 class Result(NamedTuple):
     """An output: where its address goes, its sizes, and the room the caller has."""
 
+    buffer: int
     dtype: DType
     shape: str
     data: int
@@ -247,13 +248,12 @@ class _Writer:
 
     def results(self) -> list[Result]:
         found = []
-        for result in self.plan.results:
-            buffer = self.plan.buffers[result.buffer]
+        for at in dict.fromkeys(result.buffer for result in self.plan.results):
+            buffer = self.plan.buffers[at]
             if buffer.origin is Origin.OUTPUT:
                 dims = tuple(map(self.slots.resolve, self.buffers.shape(buffer)))
-                shape = self.shapes.get(result.buffer, "")
-                data = self.buffers.data[result.buffer]
-                found.append(Result(buffer.dtype, shape, data, dims, self.frame.slot()))
+                shape, data = self.shapes.get(at, ""), self.buffers.data[at]
+                found.append(Result(at, buffer.dtype, shape, data, dims, self.frame.slot()))
         return found
 
 

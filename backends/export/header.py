@@ -95,7 +95,8 @@ def _codes(name: str, places: Sequence[str]) -> list[str]:
 
 
 def _run(interface: Interface) -> list[str]:
-    notes = "".join(f"\n *   {_plain(parameter.note)}" for parameter in interface.call)
+    told = [*(parameter.note for parameter in interface.call), *interface.remarks]
+    notes = "".join(f"\n *   {_plain(note)}" for note in told)
     comment = f"/* One call; 0, or the code of an error, which leaves variables as they were.{notes}\n */"
     declarations = [f"{interface.name} *{INSTANCE}", *(p.declaration for p in interface.call)]
     return [*comment.split("\n"), *_function(f"int {interface.name}_run", declarations)]

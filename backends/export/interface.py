@@ -6,6 +6,7 @@ Not here: the header's text (`header`), the tables (`tables`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .description import Description, Parameter, Result
@@ -28,11 +29,15 @@ class CParameter:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """name: of the library. call: parameters of its `run` after the instance."""
+    """name: of the library. call: parameters of its `run` after the instance.
+
+    outputs: names by number. remarks: on what is returned in Python and is no output.
+    """
 
     name: str
     call: tuple[CParameter, ...]
     outputs: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> tuple[CParameter, ...]:
@@ -40,18 +45,23 @@ class Interface:
         return tuple(p for p in self.call if p.word is Word.SIZE)
 
 
-def interface_of(described: Description, name: str) -> Interface:
-    """The functions of a library called `name`."""
+def interface_of(
+    described: Description, name: str, returned: Mapping[int | str, str]
+) -> Interface:
+    """The functions of a library called `name`.
+
+    returned: the name of each output by buffer, and by name what else is returned.
+    """
     names = Names({INSTANCE, name})
     call: list[CParameter] = []
     for parameter in described.parameters:
         call += _parameters(parameter, names)
     outputs = []
-    for number, result in enumerate(described.results):
-        wanted = "out" if len(described.results) == 1 else f"out{number}"
-        outputs.append(names.unique(wanted))
+    for result in described.results:
+        outputs.append(names.unique(returned.get(result.buffer, "out")))
         call += _output(result, outputs[-1], names)
-    return Interface(name, tuple(call), tuple(outputs))
+    remarks = tuple(f"{key}: {what}" for key, what in returned.items() if isinstance(key, str))
+    return Interface(name, tuple(call), tuple(outputs), remarks)
 
 
 def _parameters(parameter: Parameter, names: Names) -> list[CParameter]:
@@ -79,12 +89,16 @@ def _parameters(parameter: Parameter, names: Names) -> list[CParameter]:
 
 
 def _output(result: Result, name: str, names: Names) -> list[CParameter]:
-    note = f"{name}: result, {_array(result.dtype.numpy.name, result.shape, NOTES.get(result.dtype.name))}"
+    array = _array(result.dtype.numpy.name, result.shape, NOTES.get(result.dtype.name))
     room = names.unique(f"{name}_room")
     return [
-        CParameter(f"{c_type(result.dtype)} *{name}", "ptr", Word.POINTER, result.data, note),
         CParameter(
-            f"int64_t {room}", "i64", Word.ROOM, result.room, f"{room}: elements {name} has room for"
+            f"{c_type(result.dtype)} *{name}", "ptr", Word.POINTER, result.data,
+            f"{name}: result, {array}",
+        ),
+        CParameter(
+            f"int64_t {room}", "i64", Word.ROOM, result.room,
+            f"{room}: elements {name} has room for",
         ),
     ]
 

@@ -27,7 +27,7 @@ from .types import intrinsic
 
 _PAGE = 4096
 _UNROLLED = 16
-_ROWS_AHEAD = 1  # rows asked for early: the next one is on another page
+_ROWS_AHEAD = 1  # rows asked for early: each begins on another page
 _LIGHT = 24
 
 Block = tuple[Statement, ...]
@@ -147,7 +147,7 @@ class _Tile:
             lane = builder.mul(builder.and_(index, constant(lanes - 1)), constant(self.count))
 
             def column(number: ir.Value) -> None:
-                frame.ahead = (r.axis, _ROWS_AHEAD) if _ROWS_AHEAD else None
+                frame.ahead = (r.axis, _ROWS_AHEAD)
                 frame.emit(r.body)
                 frame.ahead = None
                 new = folding.element((frame.values[y] for y in r.yields), self.width)

@@ -12,7 +12,7 @@ from .frame import Frame, constant
 from .types import I64
 
 _DEPTH = 64
-_COLUMN_DEPTH = 40  # of stacks side by side: 2**40 blocks
+_COLUMN_DEPTH = 24  # of stacks side by side: 2**24 blocks
 ZERO = constant(0)
 
 

@@ -12,7 +12,19 @@ from dataclasses import dataclass, replace
 from ..dims import Dim, Size, minimum
 from ..types import DType
 from .fresh import fresh
-from .kernel import Kernel, Load, Parameter, Reduce, Statement, Store, Update, bodies, walk
+from .kernel import (
+    For,
+    Kernel,
+    Load,
+    Parallel,
+    Parameter,
+    Reduce,
+    Statement,
+    Store,
+    Update,
+    bodies,
+    walk,
+)
 from .monoids import BLOCK
 from .symbols import kernel_dims, substitute_axes
 
@@ -142,3 +154,15 @@ def kernel_over(
 def hinted(size: Size, hints: Mapping[str, int]) -> int | None:
     found = size.substitute(hints) if isinstance(size, Dim) else size
     return found if isinstance(found, int) else None
+
+
+def phases(kernel: Kernel) -> list[Kernel]:
+    """One kernel for each outermost loop, where they share nothing but statements before them;
+    the kernel alone otherwise. Each can then be spread over threads."""
+    loops = [s for s in kernel.body if bodies(s)]
+    plain = tuple(s for s in kernel.body if not bodies(s))
+    if len(loops) < 2 or not all(isinstance(s, Parallel | For) for s in loops):
+        return [kernel]
+    if any(isinstance(s, Store | Update) for s in plain):
+        return [kernel]
+    return [kernel_over(kernel, (*needed(plain, [loop]), loop), (), "in") for loop in loops]

@@ -12,7 +12,7 @@ What can fail (an access with a `Checked` index, a `Check`) is numbered from 0 i
 text (`failures`); a kernel reports that number and the plan knows the place of each.
 
 One buffer may be the memory of an ``in`` and of an ``out`` parameter when the plan works in
-place: it does so only where every element is loaded before it is stored (`schedule_memory`
+place: it does so only where every element is loaded before it is stored (aliasing.py
 proves it on the unscheduled kernel), so code generation keeps that order for equal indices and
 claims no other freedom from aliasing.
 

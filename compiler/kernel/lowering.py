@@ -37,7 +37,7 @@ from .kernel import (
 )
 from .lowering_values import Key, Values
 from .monoids import combining, monoid_of
-from .movement import Indices, broadcast_index, update_position
+from .movement import Indices, broadcast_index, is_join, join_position, update_position
 from .region import Lowered, Region
 from .reuse import reuse
 from .symbols import kernel_dims
@@ -83,7 +83,7 @@ class _Lowering:
     def run(self) -> Lowered:
         """Nest after nest until every result is stored."""
         for at, result in enumerate(self.region.results):
-            if not self._in_place(result):
+            if not self._in_place(result) and not self._is_joined(result):
                 self.waiting.setdefault(result, []).append(at)
         for domain, sinks in self._special():
             self._nest(domain, sinks)
@@ -98,6 +98,11 @@ class _Lowering:
 
     # -- sinks
 
+    def _is_joined(self, result: Value) -> bool:
+        """True for many arrays one after another, alone in their kernel."""
+        node = result.node
+        return node is not None and len(self.region.nodes) == 1 and is_join(node)
+
     def _in_place(self, result: Value) -> bool:
         """True for a result that continues a parameter's content."""
         node = result.node
@@ -107,10 +112,27 @@ class _Lowering:
             return True
         return is_update(node) and node.operands[0].node is None
 
+    def _joining(self, at: int, node: Node) -> list[tuple[tuple[Size, ...], list[_Sink]]]:
+        """A nest for each operand of a join of many."""
+
+        def nest(operand: int) -> tuple[tuple[Size, ...], list[_Sink]]:
+            value = node.operands[operand]
+
+            def emit(index: Indices, block: Block) -> None:
+                place = join_position(node, operand, index)
+                block.out.append(Store(self.outputs[at], place, self.values.at(value, index)))
+
+            return _shape(value), [_Sink(_shape(value), emit)]
+
+        return [nest(operand) for operand in range(len(node.operands))]
+
     def _special(self) -> list[tuple[tuple[Size, ...], list[_Sink]]]:
         found: list[tuple[tuple[Size, ...], list[_Sink]]] = []
         for at, result in enumerate(self.region.results):
-            if self._in_place(result):
+            if self._is_joined(result):
+                assert result.node is not None
+                found.extend(self._joining(at, result.node))
+            elif self._in_place(result):
                 assert result.node is not None
                 found.append(self._special_sink(at, result.node))
         for node in self.region.nodes:

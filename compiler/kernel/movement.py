@@ -260,6 +260,20 @@ def _update_trace(node: Node) -> tuple[Trace, ...]:
     return Trace(axes, True), Trace(axes, False, True)
 
 
+def is_join(node: Node) -> bool:
+    """True for a movement of several whole arrays, each to its own place: made by storing."""
+    return node.op.structure is Structure.MOVEMENT and "axis" in node.attrs
+
+
+def join_position(node: Node, operand: int, index: Indices) -> Indices:
+    """Where an element of one operand of a join lands."""
+    axis = node.attrs["axis"]
+    start: Size = 0
+    for earlier in node.operands[:operand]:
+        start = start + earlier.tensor.shape[axis]
+    return (*index[:axis], index[axis] + start, *index[axis + 1 :])
+
+
 MOVEMENTS: dict[str, Movement] = {
     "reshape": Movement(_reshape_parts, _reshape_trace, view=True),
     "transpose": Movement(_transpose_parts, _transpose_trace),

@@ -37,8 +37,9 @@ STRIP = 12  # rows of a tile of the packed product: a multiple of every microker
 WIDE = 128  # panels of a tile at most
 ROWS = 48  # rows of a tile of the direct product
 COLUMN_BYTES = 512  # and the width of its columns
-PACK_ROWS = 24  # rows that pay for packing
-PACK_ELEMENTS = 4096  # elements of the right operand that do
+PACK_ROWS = 96  # rows that pay for packing a right operand that could be read as it lies,
+PACK_BYTES = 512 << 10  # and bytes of it,
+OTHER_ROWS, OTHER_ELEMENTS = 20, 512  # and what pays for packing any other
 PACK_COLUMNS = 8
 
 Body = tuple[Statement, ...]
@@ -72,7 +73,7 @@ def split_contraction(kernel: Kernel) -> Split | None:
     found = contraction_of(kernel)
     if found is None:
         return None
-    large = _large(found)
+    large = _large(kernel, found)
     every = tuple(range(len(kernel.params)))
     stages: list[Stage] = []
     temporaries: tuple[Parameter, ...] = ()
@@ -122,14 +123,32 @@ def computed(dtype: DType) -> DType:
     return F32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
-def _large(found: Contraction) -> Size:
-    """1 where packing pays, 0 where not: a size."""
+def _large(kernel: Kernel, found: Contraction) -> Size:
+    """1 where packing pays, 0 where not: a size.
+
+    A right operand whose rows can be read as they lie is packed when the cache does not hold
+    it and enough rows share the copy.
+    """
     sums = product(tuple(a.extent for a in found.sums)) * found.k.extent
+    rows, elements = OTHER_ROWS, OTHER_ELEMENTS
+    if _reads_in_rows(kernel, found):
+        rows, elements = PACK_ROWS, PACK_BYTES // found.right.dtype.itemsize
     return (
-        minimum(1, found.rows // PACK_ROWS)
+        minimum(1, found.rows // rows)
         * minimum(1, found.columns // PACK_COLUMNS)
-        * minimum(1, sums * found.columns // PACK_ELEMENTS)
+        * minimum(1, sums * found.columns // elements)
     )
+
+
+def _reads_in_rows(kernel: Kernel, found: Contraction) -> bool:
+    """True where columns of the right operand are neighbours, and need no conversion."""
+    right = found.right
+    source = next(p for p in kernel.params if p.name == right.buffer)
+    if source.strided or found.n is None or right.dtype is not computed(found.dtype):
+        return False
+    n = found.n.name
+    *outside, last = [i.coefficient(n) if isinstance(i, Dim) else 0 for i in right.index]
+    return last == 1 and not any(outside)
 
 
 def _work(found: Contraction) -> Size:
@@ -137,7 +156,7 @@ def _work(found: Contraction) -> Size:
     size = computed(found.dtype).itemsize
     count = product(tuple(a.extent for a in found.outer)) * found.rows * found.columns
     sums = product(tuple(a.extent for a in found.sums)) * found.k.extent
-    return count * sums * 4 * size + count * 100 + _bytes_of(found) * 50
+    return count * sums * 4 * size + count * 100 + _bytes_of(found) * 20
 
 
 def _bytes_of(found: Contraction) -> Size:

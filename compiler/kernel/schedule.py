@@ -137,22 +137,24 @@ def vector_lanes(loop: Parallel | Reduce, target: Target) -> int:
 
 
 Choice = tuple[str, int]  # axis, unrolling
-COLUMNS = 8  # vectors of columns that a column reduction takes at once
+COLUMNS = 8  # vectors of columns that a column reduction over all of them takes at once
 
 
-def _vector_axes(body: tuple[Statement, ...], lanes: int) -> list[Choice]:
+def _vector_axes(
+    body: tuple[Statement, ...], lanes: int, outermost: bool = True
+) -> list[Choice]:
     """The axes to vectorise: in each nest the innermost that most accesses run along."""
     found: list[Choice] = []
     for statement in body:
         if isinstance(statement, Parallel | Reduce):
-            found.extend(_in_nest(statement, lanes))
+            found.extend(_in_nest(statement, lanes, outermost))
         elif bodies(statement):
             for inner in bodies(statement):
-                found.extend(_vector_axes(inner, lanes))
+                found.extend(_vector_axes(inner, lanes, False))
     return found
 
 
-def _in_nest(loop: Parallel | Reduce, lanes: int) -> list[Choice]:
+def _in_nest(loop: Parallel | Reduce, lanes: int, outermost: bool) -> list[Choice]:
     inner = [s for s in loop.body if bodies(s)]
     small = isinstance(loop.extent, int) and loop.extent < max(2, lanes // 2)
     if isinstance(loop, Reduce):
@@ -160,13 +162,13 @@ def _in_nest(loop: Parallel | Reduce, lanes: int) -> list[Choice]:
         return [] if alone else [(loop.axis, 1)]
     if not inner:
         return [] if small else [(loop.axis, 1)]
-    below = _vector_axes(loop.body, lanes)
+    below = _vector_axes(loop.body, lanes, False)
     if below or small:
         return below
     if all(isinstance(s, Parallel | Reduce) for s in inner):
-        columns = any(isinstance(s, Reduce) for s in inner)
         light = sum(isinstance(s, Let) for s in walk(loop.body)) <= 8
-        return [(loop.axis, (COLUMNS if light else 2) if columns else 1)]
+        wide = outermost and any(isinstance(s, Reduce) for s in inner)
+        return [(loop.axis, (COLUMNS if light else 2) if wide else 1)]
     return []
 
 

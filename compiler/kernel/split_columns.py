@@ -1,11 +1,9 @@
-"""A reduction down the rows of a matrix, for threads and for memory.
+"""A reduction down many rows of few columns: threads take blocks of rows.
 
-Few columns: threads take blocks of rows. Many: threads take lanes, that is every 64th row of a
-block, whole rows at a time, into a row of accumulators that stays in the cache; nothing is read
-out of order. The second launch folds lanes and blocks as monoids.py says: the same bits.
+Where columns are many, threads take columns and nothing is split: measured, streaming whole rows
+into rows of accumulators is no faster.
 
-Law: lane l of a block folds the rows l, l + 64, ... in order; a lane without rows keeps the
-neutral value, which is exact.
+Law: the blocks are those of monoids.py, so the bits are the same.
 Not here: reductions along rows or of everything (split.py).
 """
 
@@ -14,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..dims import Dim, Size, maximum, minimum
+from ..dims import Dim
 from .fresh import fresh
 from .halves import (
     Halves,
@@ -29,8 +27,6 @@ from .halves import (
     with_folds,
 )
 from .kernel import (
-    Constant,
-    For,
     Kernel,
     Load,
     Parallel,
@@ -42,12 +38,9 @@ from .kernel import (
     bodies,
     walk,
 )
-from .monoids import BLOCK, LANES, MONOIDS
-from .symbols import substitute_axes
+from .monoids import BLOCK
 
-NARROW = 64  # columns below which a row is too short to stream
-WIDE = 1 << 15  # columns above which a row of accumulators leaves the cache
-ROWS = 1024  # rows that pay for accumulators in memory
+NARROW = 1024  # columns below which there are too few of them for threads
 
 
 def split_columns(kernel: Kernel, loop: Parallel, hints: Mapping[str, int]) -> Halves | None:
@@ -60,16 +53,9 @@ def split_columns(kernel: Kernel, loop: Parallel, hints: Mapping[str, int]) -> H
     columns, rows = hinted(loop.extent, hints), hinted(reduce.extent, hints)
     if columns is None or rows is None or reduce.loose or not _steps_over_rows(reduce):
         return None
-    if columns < NARROW:
-        return _by_blocks(kernel, loop, reduce) if rows >= 4 * BLOCK else None
-    plain = not MONOIDS[reduce.monoid].indexed and all(d.kind in "iuf" for d in reduce.dtypes)
-    if plain and columns <= WIDE and rows >= ROWS and len(kernel.body) == _quiet(kernel) + 1:
-        return _by_lanes(kernel, loop, reduce)
-    return None
-
-
-def _quiet(kernel: Kernel) -> int:
-    return sum(not bodies(s) for s in kernel.body)
+    if columns >= NARROW or rows < 4 * BLOCK:
+        return None
+    return _by_blocks(kernel, loop, reduce)
 
 
 def _steps_over_rows(reduce: Reduce) -> bool:
@@ -99,61 +85,6 @@ def _by_blocks(kernel: Kernel, loop: Parallel, reduce: Reduce) -> Halves:
         loop.body, [reduce], partial, count, (column,), True, names_of(kernel)
     )
     return Halves(first, _second(kernel, loop, folded, partial), tuple(partial))
-
-
-def _by_lanes(kernel: Kernel, loop: Parallel, reduce: Reduce) -> Halves:
-    taken = names_of(kernel)
-    lane, turn = fresh("q", taken), fresh("k", taken)
-    count = blocks_of(reduce.extent) * LANES
-    partial = partials(kernel, reduce.dtypes, (count, loop.extent))
-    q = Dim.symbol(lane)
-    start = q // LANES * BLOCK + q % LANES
-    end = minimum(reduce.extent, q // LANES * BLOCK + BLOCK)
-    turns = maximum(0, (end - start + (LANES - 1)) // LANES)
-    row = {reduce.axis: start + Dim.symbol(turn) * LANES}
-    place = (q, Dim.symbol(loop.axis))
-    neutral = MONOIDS[reduce.monoid].neutral(reduce.dtypes[0])[0]
-    zeros: list[Statement] = []
-    clear: list[Statement] = []
-    fold: list[Statement] = []
-    for p, name, dtype in zip(partial, reduce.yields, reduce.dtypes):
-        zeros.append(Constant(fresh("neutral", taken), neutral, dtype))
-        clear.append(Store(p.name, place, zeros[-1].name))  # type: ignore[union-attr]
-        fold.append(Update(p.name, place, reduce.monoid, name))
-    before = needed(loop.body[: loop.body.index(reduce)], [reduce])
-    work = (*before, *substitute_axes(reduce.body, row), *fold)
-    again = fresh(loop.axis, taken)
-    filled = Parallel(again, loop.extent, substitute_axes(
-        tuple(clear), {loop.axis: Dim.symbol(again)}
-    ))  # fmt: skip
-    rows = For(turn, turns, (replace(loop, body=work),))
-    lanes = Parallel(lane, count, (*zeros, filled, rows))
-    first = _first(kernel, loop, lanes, partial)
-    return Halves(first, _second(kernel, loop, _folded(loop, reduce, partial, taken), partial),
-                  tuple(partial))  # fmt: skip
-
-
-def _folded(
-    loop: Parallel, reduce: Reduce, partial: list[Parameter], taken: set[str]
-) -> tuple[Statement, ...]:
-    """The columns with a fold over lanes inside a tree over blocks."""
-    block, lane = fresh("b", taken), fresh("l", taken)
-    at = Dim.symbol(block) * LANES + Dim.symbol(lane)
-    loads = [
-        Load(fresh("part", taken), p.name, (at, Dim.symbol(loop.axis)), p.dtype) for p in partial
-    ]
-    names = tuple(load.name for load in loads)
-    parts = tuple(fresh("folded", taken) for _ in loads)
-    lanes = replace(
-        reduce, names=parts, axis=lane, extent=LANES, body=tuple(loads), yields=names
-    )
-    count: Size = blocks_of(reduce.extent)
-    tree = replace(
-        reduce, axis=block, extent=count, body=(lanes,), yields=parts, tree=True
-    )
-    after = loop.body[loop.body.index(reduce) + 1 :]
-    before = needed(loop.body[: loop.body.index(reduce)], after)
-    return (*before, tree, *after)
 
 
 def _first(

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from ..dims import Dim
 from ..ir.graph import Graph, Node, Value
 from ..kernel.lowering import is_update
-from ..kernel.movement import is_view
+from ..kernel.movement import is_join, is_view
 from ..ops.definition import Structure
 from ..types import TensorType, TokenType
 from .fuse_group import Group, Limits, Shape, is_fill, is_plain_move, words_in
@@ -29,6 +29,7 @@ from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
 
 CHEAP = 4  # words of an op that may be computed again
 FIRST_LOOP = 1 << 16  # loops of reductions are numbered from here, root loops from 0
+JOINED = 3  # arrays put together inside a larger kernel; more get a loop each
 LEADERS = 4  # groups that a further reader of one value is tried with
 SMALL = 4096  # elements of a domain that needs no threads
 FUSABLE = frozenset(
@@ -185,6 +186,8 @@ class Grouping:
         if any(s.moves for s in sites) and not is_plain_move(node):
             return False
         if structure is Structure.MOVEMENT:
+            if is_join(node) and len(node.operands) > JOINED:
+                return False  # each element would be looked for in many places
             if escapes and is_update(node) and not is_fill(node.operands[0]):
                 return False  # better in place
             return len(sites) <= 6 and not (is_view(node) and not is_plain_move(node))
@@ -315,7 +318,7 @@ class Grouping:
         structure = node.op.structure
         whole = Site(ROOT, tuple(range(len(group.domain))))
         group.members.append(node)
-        if structure is Structure.SCATTER:
+        if structure is Structure.SCATTER or (is_join(node) and len(node.operands) > JOINED):
             group.plain = False
             group.needs.update(node.operands)
         elif structure is Structure.SCAN:

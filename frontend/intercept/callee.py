@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tracing.access import Access, CellContent, GlobalName, HeldObject
 from ..tracing.source import is_library_file
 from ..tracing.state import Trace, current, fail
 from . import numpy_functions, python_functions
@@ -126,7 +127,7 @@ def _note(function: types.FunctionType, trace: Trace) -> None:
     for name in sorted(global_reads(function.__code__)):
         if name in namespace:
             path = f"global {name} of {module}"
-            paths.note(namespace[name], path, _global_reader(namespace, name))
+            paths.note(namespace[name], path, Access(GlobalName(namespace, name)))
     assigned = cell_writes(function.__code__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
@@ -135,22 +136,11 @@ def _note(function: types.FunctionType, trace: Trace) -> None:
             continue
         if name not in assigned and name != "__class__":
             path = f"{name} of {function.__qualname__}"
-            paths.note(content, path, _cell_reader(cell))
-    for i, item in enumerate(function.__defaults__ or ()):
-        path = f"default {i} of {function.__qualname__}"
-        paths.note(item, path, _default_reader(function, i))
-
-
-def _global_reader(namespace: dict[str, Any], name: str) -> Any:
-    return lambda leaves: namespace[name]
-
-
-def _cell_reader(cell: types.CellType) -> Any:
-    return lambda leaves: cell.cell_contents
-
-
-def _default_reader(function: types.FunctionType, index: int) -> Any:
-    return lambda leaves: function.__defaults__[index]  # type: ignore[index]
+            paths.note(content, path, Access(CellContent(cell)))
+    defaults = function.__defaults__
+    if defaults:
+        read = Access(HeldObject(function)).attribute("__defaults__")
+        paths.note_immutable(defaults, f"defaults of {function.__qualname__}", read)
 
 
 def _builtin(function: Any, trace: Trace) -> Any:

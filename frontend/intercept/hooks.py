@@ -18,6 +18,7 @@ import numpy as np
 
 from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
+from ..tracing.access import Access, HeldObject
 from ..tracing.capture import capture
 from ..tracing.number import TracedNumber
 from ..tracing.source import is_library_file
@@ -72,7 +73,8 @@ def _module_attribute(module: ModuleType, name: str, found: Any) -> Any:
         return found
     file = getattr(module, "__file__", None)
     if file is not None and not is_library_file(file):
-        trace.paths.note(found, f"{module.__name__}.{name}", lambda leaves: getattr(module, name))
+        read = Access(HeldObject(module)).attribute(name)
+        trace.paths.note(found, f"{module.__name__}.{name}", read)
     return load(found)
 
 

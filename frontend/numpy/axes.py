@@ -97,9 +97,7 @@ def reshape_argument(trace: Trace, have: tuple[Size, ...], shape: Any) -> tuple[
         rest = product(tuple(s for i, s in enumerate(sizes) if i != open_at[0]))
         sizes[open_at[0]] = _quotient(trace, have, total, rest, sizes)
     new = tuple(sizes)
-    if product(new) != total and not trace.sizes.equal(
-        product(new), total, "a reshape keeps the number of elements"
-    ):
+    if not trace.sizes.same_count(product(new), total, "a reshape keeps the number of elements"):
         raise _misfit(trace, have, new)
     return tuple([trace.sizes.normal(size) for size in new])
 
@@ -113,8 +111,8 @@ def _quotient(
     quotient = floor_divide(total, rest)
     if quotient * rest == total:
         return quotient
-    if trace.sizes.hint(rest) == 0 or not trace.sizes.equal(
-        total % rest, 0, "a reshape shares out the elements"
+    if trace.sizes.hint(rest) == 0 or not trace.sizes.divides(
+        rest, total, "a reshape shares out the elements"
     ):
         raise _misfit(trace, have, tuple(sizes))
     return floor_divide(trace.sizes.normal(total), trace.sizes.normal(rest))

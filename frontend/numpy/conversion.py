@@ -25,7 +25,7 @@ def astype(
     a: Any,
     dtype: Any,
     order: str = "K",
-    casting: str = "unsafe",
+    casting: Any = "unsafe",
     subok: bool = True,
     copy: Any = True,
     device: Any = None,
@@ -33,7 +33,7 @@ def astype(
     """ndarray.astype and np.astype"""
     array = array_of(a)
     wanted = require_dtype(dtype)
-    if not np.can_cast(array.dtype, wanted.numpy, casting):  # type: ignore[arg-type]
+    if not np.can_cast(array.dtype, wanted.numpy, casting):
         raise fail(
             "TM248",
             f"Cannot cast array data from {array.dtype!r} to {wanted.numpy!r} according to the "

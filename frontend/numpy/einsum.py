@@ -107,7 +107,8 @@ def _einsum_labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
             )
         if not any(c in part for part in made):
             raise ValueError(
-                f"einstein sum subscripts string included output subscript '{c}' which never appeared in an input"
+                f"einstein sum subscripts string included output subscript '{c}' which never "
+                "appeared in an input"
             )
     return made, output
 

@@ -256,7 +256,7 @@ def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:
     target.write(made)
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """np.copyto"""
     trace = running()
     target = out_array(dst)
@@ -265,7 +265,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         value = converted(trace, src, wanted.dtype)
     else:
         value = value_of(src)
-    if not np.can_cast(value.tensor.dtype.numpy, wanted.dtype.numpy, casting):  # type: ignore[arg-type]
+    if not np.can_cast(value.tensor.dtype.numpy, wanted.dtype.numpy, casting):
         raise fail(
             "TM248",
             f"Cannot cast array data from {value.tensor.dtype.numpy!r} to "

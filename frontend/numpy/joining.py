@@ -156,7 +156,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
         raise ValueError("number sections must be larger than 0.")
     extent = array.tensor_type.shape[place]
     trace = array.tracing
-    if not trace.sizes.equal(extent % sections, 0, "split makes equal parts"):
+    if not trace.sizes.divides(sections, extent, "split makes equal parts"):
         raise ValueError("array split does not result in an equal division")
     each = floor_divide(trace.sizes.normal(extent), sections)
     return _pieces(array, place, [each] * sections)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.dims import Size
+from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ops.signature import shape_text
 
 from ..tracing.integer import user_size
@@ -59,6 +59,9 @@ def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> A
 def _reshaped(array: TracedArray, new: tuple[Size, ...], copy: Any = None) -> TracedArray:
     """A view where NumPy gives one, else a copy."""
     trace = array.tracing
+    have, want = product(array.tensor_type.shape), product(new)
+    if have != want:  # equal by a guard on what divides what: cut to the same expression
+        array = _reshaped(array, (have,), copy).view_by(Slice((0,), (want,), (1,)))
     step = Reshape(new)
     if copy is not True:
         if array.is_plain or new == array.tensor_type.shape:

@@ -43,9 +43,9 @@ def _type_item(item: Any) -> Any:
     return weak_type(item) if is_traced(item) else item
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
     """np.can_cast"""
-    return np.can_cast(_type_item(from_), to, casting)  # type: ignore[arg-type]
+    return np.can_cast(_type_item(from_), to, casting)
 
 
 def min_scalar_type(a: Any) -> Any:
@@ -105,8 +105,11 @@ def byteswap(a: Any, inplace: bool = False) -> Any:
 
 def sort_error(*_: Any, **__: Any) -> Any:
     """Sorting comes with its own kernels."""
-    raise fail("TM110", "sorting is not supported yet in a compiled function",
-               hint="sort before or after the compiled function, or through tm.host_call")  # fmt: skip
+    raise fail(
+        "TM110",
+        "sorting is not supported yet in a compiled function",
+        hint="sort before or after the compiled function, or through tm.host_call",
+    )
 
 
 FUNCTIONS: dict[Any, Any] = {

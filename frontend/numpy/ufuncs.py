@@ -70,7 +70,7 @@ def call(
     return delivered if len(delivered) > 1 else delivered[0]
 
 
-def deliver(trace: Trace, value: Value, out: Any, where: Any, casting: str, name: str) -> Any:
+def deliver(trace: Trace, value: Value, out: Any, where: Any, casting: Any, name: str) -> Any:
     """Hand a result to the caller: as it is, or written into `out`, where `where` holds."""
     if where is not True:
         mask = trace.cast(value_of(where), BOOL)
@@ -81,7 +81,7 @@ def deliver(trace: Trace, value: Value, out: Any, where: Any, casting: str, name
         return result(trace, value)
     target = out_array(out)
     wanted = target.tensor_type
-    if not np.can_cast(value.tensor.dtype.numpy, wanted.dtype.numpy, casting):  # type: ignore[arg-type]
+    if not np.can_cast(value.tensor.dtype.numpy, wanted.dtype.numpy, casting):
         raise fail(
             "TM248",
             f"np.{name} cannot store its {value.tensor.dtype.name} result in an array of "
@@ -157,7 +157,7 @@ def _values(trace: Trace, loop: Loop, items: list[Any]) -> Any:
             )
     for item, dtype in zip(items, wanted):
         if type(item) is Value:
-            values.append(item if item.type.dtype is dtype else trace.cast(item, dtype))  # type: ignore[union-attr]
+            values.append(trace.cast(item, dtype))
         elif type(item) is TracedNumber:
             values.append(weak_value(trace, item, dtype))
         else:

@@ -14,6 +14,7 @@ import numpy as np
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import TensorType
 
+from .access import Access, HeldObject
 from .number import TracedNumber
 from .source import user_location
 from .state import Input, Trace, fail, require_dtype
@@ -41,7 +42,7 @@ def capture(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray:
         made = constant
     else:
         source = trace.paths.source_of(array) if trace.paths is not None else None
-        name, read = source or ("captured", lambda leaves: array)
+        name, read = source or ("captured", Access(HeldObject(array)))
         item = Input("captured", name, None, read, array, user_location())
         value = trace.add_input(item, TensorType(dtype, array.shape))
         made = TracedArray(

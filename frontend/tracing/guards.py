@@ -17,6 +17,8 @@ import numpy as np
 from tracemill.compiler.dims import Dim, Size, dim_text
 from tracemill.compiler.ir.graph import Location
 
+from .access import Access
+
 _RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -101,13 +103,14 @@ class StridesGuard:
 class CaptureGuard:
     """Something the function reads from outside is what it was.
 
-    read: gets it again, given the flat arguments. check: compares it. path: its name, such as
+    read: gets it again, given the flat arguments. check: compares it; one of `is_identical`,
+    `is_same` (a constant of equal type and value), `has_length`, or another test. path: its name, such as
     ``global scale of module train`` or ``self.lr``.
     """
 
     path: str
-    read: Callable[[Sequence[Any]], Any]
-    check: Callable[[Any], bool]
+    read: Access
+    check: Callable[[Any, Any], bool]
     expected: Any
     reason: str
     location: Location | None = None
@@ -115,7 +118,7 @@ class CaptureGuard:
     def holds(self, leaves: Sequence[Any]) -> bool:
         """Test it for the flat arguments of a call; False when it cannot be read any more."""
         try:
-            return self.check(self.read(leaves))
+            return self.check(self.read(leaves), self.expected)
         except (LookupError, AttributeError, ValueError, TypeError):
             return False
 
@@ -126,6 +129,21 @@ class CaptureGuard:
 
 
 Guard = SizeGuard | ScalarGuard | StridesGuard | CaptureGuard
+
+
+def is_identical(now: Any, expected: Any) -> bool:
+    """The very object."""
+    return now is expected
+
+
+def is_same(now: Any, expected: Any) -> bool:
+    """The object, or a constant equal to it."""
+    return now is expected or same_constant(now, expected)
+
+
+def has_length(now: Any, expected: tuple[type, int]) -> bool:
+    """A list or tuple of this type and length."""
+    return type(now) is expected[0] and len(now) == expected[1]
 
 
 def same_constant(value: Any, expected: Any) -> bool:

@@ -156,6 +156,7 @@ class TracedNumber:
         return other // self, other % self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        self.tracing.check_alive(self.made)
         return self.tracing.dispatch.ufunc(ufunc, method, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:

@@ -24,11 +24,19 @@ _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": 
 _FOREIGN = frozenset((str, bytes, dict, set, type(None)))
 
 
+def _alive(traced: Any) -> Any:
+    """Its trace, known to be running. Raises TraceError."""
+    tracing = traced.tracing
+    if not tracing.alive:
+        tracing.check_alive(traced.made)
+    return tracing
+
+
 def _forward(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         if type(other) in _FOREIGN:
             return NotImplemented
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {})
+        return _alive(self).dispatch.ufunc(ufunc, "__call__", (self, other), {})
 
     return operator
 
@@ -37,21 +45,21 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         if type(other) in _FOREIGN:
             return NotImplemented
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (other, self), {})
+        return _alive(self).dispatch.ufunc(ufunc, "__call__", (other, self), {})
 
     return operator
 
 
 def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
+        return _alive(self).dispatch.ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
 
     return operator
 
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     def operator(self: Any) -> Any:
-        return self.tracing.dispatch.ufunc(ufunc, "__call__", (self,), {})
+        return _alive(self).dispatch.ufunc(ufunc, "__call__", (self,), {})
 
     return operator
 
@@ -65,7 +73,7 @@ def _power(self: Any, other: Any) -> Any:
         elif type(other) is float and other == 0.5:
             function = np.sqrt
         if function is not None:
-            return self.tracing.dispatch.ufunc(function, "__call__", (self,), {})
+            return _alive(self).dispatch.ufunc(function, "__call__", (self,), {})
     return _forward(np.power)(self, other)
 
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .guards import CaptureGuard, same_constant
+from .access import Access, FlatArgument
+from .guards import CaptureGuard, has_length, is_identical, is_same
 from .source import user_location
 
 if TYPE_CHECKING:
     from .state import Trace
 
-Read = Callable[[Sequence[Any]], Any]
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type, np.ufunc)
 _LARGEST = 1000  # elements of a container looked at one by one
@@ -36,32 +36,32 @@ class Paths:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._found: dict[int, tuple[Any, str, Read]] = {}
+        self._found: dict[int, tuple[Any, str, Access]] = {}
         self._guarded: set[str] = set()
         self._written: set[tuple[int, str]] = set()
 
     def add_argument(self, value: Any, leaf: int, name: str) -> None:
         """A static argument: its attributes are guarded where they are read."""
-        self.note(value, name or f"argument {leaf}", lambda leaves: leaves[leaf], rebindable=False)
+        self.note(value, name or f"argument {leaf}", Access(FlatArgument(leaf)), rebindable=False)
 
-    def source_of(self, array: Any) -> tuple[str, Read] | None:
+    def source_of(self, array: Any) -> tuple[str, Access] | None:
         """(name, getter) of a captured array, which is then guarded to be that object."""
         found = self._found.get(id(array))
         if found is None:
             return None
         _, path, read = found
-        self._guard(path, read, lambda now: now is array, array, "the function uses this array")
+        self._guard(path, read, is_identical, array, "the function uses this array")
         return path.rsplit(".", 1)[-1].removeprefix("global ").split(" of ")[0], read
 
     def is_captured(self, item: Any) -> bool:
         """True for an object that was there before the trace."""
         return id(item) in self._found
 
-    def note(self, item: Any, path: str, read: Read, rebindable: bool = True) -> None:
+    def note(self, item: Any, path: str, read: Access, rebindable: bool = True) -> None:
         """Remember where `item` is read from, and guard it as its kind asks."""
         if isinstance(item, _PLAIN):
             if rebindable:
-                self._guard(path, read, lambda now: _same(now, item), item, "its value is used")
+                self._guard(path, read, is_same, item, "its value is used")
             return
         if isinstance(item, types.ModuleType):
             self._found.setdefault(id(item), (item, path, read))
@@ -69,14 +69,20 @@ class Paths:
         known = self._found.setdefault(id(item), (item, path, read))
         if known[1] is not path:
             if rebindable:
-                self._guard(path, read, lambda now: now is item, item, "this object is used")
+                self._guard(path, read, is_identical, item, "this object is used")
             return
         if isinstance(item, np.ndarray):
             return
         if isinstance(item, list | tuple | dict) and type(item).__module__ == "builtins":
             self._container(item, path, read)
         elif rebindable:
-            self._guard(path, read, lambda now: now is item, item, "this object is used")
+            self._guard(path, read, is_identical, item, "this object is used")
+
+    def note_immutable(self, items: tuple[Any, ...], path: str, read: Access) -> None:
+        """A tuple that is replaced as a whole, such as the defaults of a function."""
+        self._guard(path, read, is_identical, items, "they are used")
+        for i, item in enumerate(items):
+            self.note(item, f"{path}[{i}]", read.item(i, items), rebindable=False)
 
     def attribute(self, owner: Any, name: str, item: Any) -> None:
         """``owner.name`` was read and is `item`."""
@@ -89,19 +95,19 @@ class Paths:
         if isinstance(item, types.MethodType) and item.__self__ is owner:
             return
         read = found[2]
-        self.note(item, path, lambda leaves: getattr(read(leaves), name))
+        self.note(item, path, read.attribute(name))
 
     def wrote(self, owner: Any, name: str) -> None:
         """``owner.name`` is assigned by the function itself."""
         self._written.add((id(owner), name))
 
-    def _container(self, item: Any, path: str, read: Read) -> None:
+    def _container(self, item: Any, path: str, read: Access) -> None:
         if isinstance(item, dict):
             keys = list(item)
             self._guard(
                 f"keys of {path}",
                 read,
-                lambda now: list(now) == keys,
+                _has_keys,
                 keys,
                 "it is iterated or read",
             )
@@ -109,18 +115,16 @@ class Paths:
         else:
             if all(isinstance(part, _PLAIN) for part in item):
                 copy = list(item)
-                self._guard(
-                    path, read, lambda now: _same_list(now, copy), copy, "its values are used"
-                )
+                self._guard(path, read, _has_values, copy, "its values are used")
                 return
             count = len(item)
-            self._guard(f"len({path})", read, lambda now: len(now) == count, count, "it is read")
+            self._guard(f"len({path})", read, has_length, (type(item), count), "it is read")
             parts = [(i, f"{path}[{i}]") for i in range(min(count, _LARGEST))]
         for key, text in parts:
-            self.note(item[key], text, _reader(read, key))
+            self.note(item[key], text, read.item(key, item))
 
     def _guard(
-        self, path: str, read: Read, check: Callable[[Any], bool], expected: Any, reason: str
+        self, path: str, read: Access, check: Callable[[Any, Any], bool], expected: Any, reason: str
     ) -> None:
         if path in self._guarded:
             return
@@ -129,13 +133,9 @@ class Paths:
         self._trace.guards.append(guard)
 
 
-def _reader(read: Read, key: Any) -> Read:
-    return lambda leaves: read(leaves)[key]
+def _has_keys(now: Any, keys: list[Any]) -> bool:
+    return list(now) == keys
 
 
-def _same(now: Any, expected: Any) -> bool:
-    return now is expected or same_constant(now, expected)
-
-
-def _same_list(now: Any, expected: list[Any]) -> bool:
-    return len(now) == len(expected) and all(map(_same, now, expected))
+def _has_values(now: Any, expected: list[Any]) -> bool:
+    return len(now) == len(expected) and all(map(is_same, now, expected))

@@ -33,7 +33,9 @@ class Sizes:
         self.replaced: dict[str, Size] = {}
         self._order = {name: i for i, name in enumerate(self.hints)}
         self._lower: dict[Dim, int] = {}
+        self._bounds: dict[Dim, SizeGuard] = {}
         self._unequal: set[Size] = set()
+        self._divisible: set[Size] = set()
         self._place = place
 
     def add(self, hints: Mapping[str, int]) -> None:
@@ -80,9 +82,33 @@ class Sizes:
         if self._known(-1 - difference):
             return False
         holds = self.hint(difference) >= 0
-        self._learn(difference if holds else -1 - difference)
-        self._guard(left, ">=" if holds else "<", right, reason)
+        self._learn_guarded(difference if holds else -1 - difference, reason)
         return holds
+
+    def same_count(self, left: Size, right: Size, reason: str) -> bool:
+        """Decide ``left == right`` without making them one size where exact division is enough.
+
+        ``2*(n // 2) == n`` only needs n to be even.
+        """
+        left, right = self.normal(left), self.normal(right)
+        difference = left - right
+        if isinstance(difference, int):
+            return difference == 0
+        multiplied, divisions = _divided_out(difference)
+        if multiplied == 0 and all(self.divides(b, a, reason) for a, b in divisions):
+            return True
+        return self.equal(left, right, reason)
+
+    def divides(self, divisor: Size, size: Size, reason: str) -> bool:
+        """Decide ``size % divisor == 0``."""
+        rest = self.normal(size) % self.normal(divisor)
+        if isinstance(rest, int) or rest in self._divisible:
+            return rest in (0, *self._divisible)
+        exact = self.hint(rest) == 0
+        self._guard(rest, "==" if exact else "!=", 0, reason)
+        if exact:
+            self._divisible.add(rest)
+        return exact
 
     def specialise(self, size: Size, reason: str) -> int:
         """The size as an integer: its symbols are fixed to the example call's."""
@@ -118,6 +144,8 @@ class Sizes:
             known = shape.substitute(change) - bound
             if isinstance(known, Dim):
                 self._learn(known)
+        kept = (s.substitute(change) for s in self._divisible if isinstance(s, Dim))
+        self._divisible = {s for s in kept if isinstance(s, Dim)}
         unequal = (s.substitute(change) for s in self._unequal if isinstance(s, Dim))
         self._unequal = {s for s in unequal if isinstance(s, Dim)}
         for listener in self.listeners:
@@ -134,11 +162,29 @@ class Sizes:
         if offset >= 0 and all(c > 0 and _not_negative(t) for t, c in part.terms):
             return True
         bound = self._lower.get(part)
-        return bound is not None and bound + offset >= 0
+        if bound is not None and bound + offset >= 0:
+            return True
+        less = _without_divisions(difference)
+        return less is not difference and self._known(less)
 
     def _signed(self, difference: Dim) -> bool:
         """True when the difference is known to be positive or negative."""
         return self._known(difference - 1) or self._known(-1 - difference)
+
+    def _learn_guarded(self, difference: Size, reason: str) -> None:
+        """Guard ``difference >= 0``; a weaker guard on the same sizes is dropped."""
+        assert isinstance(difference, Dim)
+        part, offset = _split(difference)
+        if part.terms[0][1] > 0:
+            guard = SizeGuard(part, ">=", -offset, reason, self._place())
+        else:
+            guard = SizeGuard(-part, "<", offset + 1, reason, self._place())
+        weaker = self._bounds.get(part)
+        if weaker in self.guards:
+            self.guards.remove(weaker)
+        self.guards.append(guard)
+        self._bounds[part] = guard
+        self._learn(difference)
 
     def _learn(self, difference: Size) -> None:
         """Remember ``difference >= 0``."""
@@ -155,6 +201,40 @@ def _split(size: Dim) -> tuple[Dim, int]:
     part = size - constant
     assert isinstance(part, Dim), dim_text(size)
     return part, constant
+
+
+def _divided_out(difference: Dim) -> tuple[Size, list[tuple[Size, int]]]:
+    """The sum with ``b*(a // b)`` read as a, and the exact divisions that this supposes."""
+    total: Size = 0
+    divisions: list[tuple[Size, int]] = []
+    for factors, coefficient in difference.terms:
+        rest, scale, product = list(factors), coefficient, Dim(((factors, coefficient),))
+        made: Size = product if factors else coefficient
+        for factor in factors:
+            operation, a, b = factor if isinstance(factor, tuple) else ("", 0, 0)
+            if operation == "//" and isinstance(b, int) and scale % b == 0:
+                rest.remove(factor)
+                divisions.append((a, b))
+                made = Dim(((tuple(rest), scale // b),)) * a if rest else a * (scale // b)
+                break
+        total = total + made
+    return total, divisions
+
+
+def _without_divisions(difference: Dim) -> Size:
+    """Something not larger: what is subtracted as ``a // b`` is subtracted as a."""
+    total: Size = 0
+    changed = False
+    for factors, coefficient in difference.terms:
+        factor = factors[0] if len(factors) == 1 else None
+        if coefficient < 0 and isinstance(factor, tuple) and factor[0] == "//":
+            _, a, b = factor
+            if isinstance(b, int) and b > 0 and (isinstance(a, int) or _size_not_negative(a)):
+                total = total + a * coefficient
+                changed = True
+                continue
+        total = total + (Dim(((factors, coefficient),)) if factors else coefficient)
+    return total if changed else difference
 
 
 def _not_negative(factors: tuple[object, ...]) -> bool:

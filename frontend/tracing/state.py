@@ -23,6 +23,7 @@ from tracemill.compiler.ir.builder import Builder
 from tracemill.compiler.ir.graph import Location, Value
 from tracemill.compiler.types import DType, TensorType, dtype_of
 
+from .access import Access
 from .guards import CaptureGuard, ScalarGuard, StridesGuard
 from .sizes import Sizes
 from .source import user_location
@@ -57,7 +58,7 @@ class Input:
     kind: str
     name: str
     leaf: int | None = None
-    read: Callable[[Sequence[Any]], Any] | None = None
+    read: Access | None = None
     value: Any = None
     location: Location | None = None
 
@@ -148,7 +149,8 @@ class Trace:
             try:
                 return self.builder.emit(op, operands, attrs)
             except TracemillError as problem:
-                if problem.sizes is None or not self.unify(*problem.sizes):  # type: ignore[arg-type]
+                sizes: Any = problem.sizes
+                if sizes is None or not self.unify(*sizes):
                     raise
             attrs = {key: self._now(value) for key, value in attrs.items()}
 

@@ -83,7 +83,7 @@ class Traced(Operators):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = self.tracing.dispatch.attribute(name)
+        found = self.alive().dispatch.attribute(name)
         if found is not None:
             return found(self)
         found = self.tracing.dispatch.method(name)
@@ -94,10 +94,10 @@ class Traced(Operators):
     # -- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        return self.tracing.dispatch.ufunc(ufunc, method, args, keywords)
+        return self.alive().dispatch.ufunc(ufunc, method, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        return self.tracing.dispatch.function(function, args, keywords)
+        return self.alive().dispatch.function(function, args, keywords)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self.tracing.check_alive(self.made)
@@ -134,6 +134,12 @@ class Traced(Operators):
         if found is None:
             raise number_error(self, wanted)
         return found
+
+    def alive(self) -> Trace:
+        """Its trace, known to be running. Raises TraceError."""
+        if not self.tracing.alive:
+            self.tracing.check_alive(self.made)
+        return self.tracing
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -180,7 +186,7 @@ class TracedScalar(Traced):
         return hash(self._number("hash").item())
 
     def __getitem__(self, key: Any) -> Any:
-        return self.tracing.dispatch.getitem(self, key)
+        return self.alive().dispatch.getitem(self, key)
 
     def __round__(self, digits: Any = None) -> Any:
         if digits is not None:
@@ -312,10 +318,10 @@ class TracedArray(InPlaceOperators, Traced):
         return bool(self.tracing.dispatch.function(np.any, (self == item,), {}))
 
     def __getitem__(self, key: Any) -> Any:
-        return self.tracing.dispatch.getitem(self, key)
+        return self.alive().dispatch.getitem(self, key)
 
     def __setitem__(self, key: Any, item: Any) -> None:
-        self.tracing.dispatch.setitem(self, key, item)
+        self.alive().dispatch.setitem(self, key, item)
 
 
 def fresh(trace: Trace, value: Value, strides: Strides | None = None) -> TracedArray:

@@ -480,3 +480,32 @@ def test_accesses_beyond_two_gigabytes_of_elements_use_wide_arithmetic():
     o = np.zeros(20, np.int64)
     run(o, n=20)
     np.testing.assert_array_equal(o, np.arange(20) * 4_000_000_000)
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 200, 4097, 3 * 4096 + 9])
+def test_several_column_reductions_share_a_loop(rows):
+    """mean, then sum of squares around it, of every column; and the maximum."""
+    load = lambda name, axis: Load(name, "x", (sym(axis), j), F32)
+    body = (
+        Reduce(("s",), "sum", "i", n, (load("a", "i"),), ("a",), (F32,)),
+        Reduce(("q",), "sum", "k", n, (
+            load("b", "k"),
+            Let("d", "sub", ("b", "s"), F32),
+            Let("e", "mul", ("d", "d"), F32),
+        ), ("e",), (F32,)),
+        Reduce(("t", "at"), "argmax", "l", n, (load("c", "l"), IndexValue("w", sym("l"))),
+               ("c", "w"), (F32, I64)),
+        Store("o", (j,), "q"),
+        Store("p", (j,), "at"),
+    )  # fmt: skip
+    loop = Parallel("j", m, body, vector=16, threads=True)
+    params = (Parameter("x", F32, (n, m), "in"), Parameter("o", F32, (m,), "out"),
+              Parameter("p", I64, (m,), "out"))  # fmt: skip
+    run = Compiled(Kernel("columns", params, ("n", "m"), (loop,)))
+    for columns in (1, 17, 1100):
+        x = floats(rows, columns)
+        o, p = np.zeros(columns, np.float32), np.zeros(columns, np.int64)
+        run(x, o, p, n=rows, m=columns, chunks=[(0, columns // 3), (columns // 3, columns)])
+        total = fold(lambda a, b: a + b, list(x))
+        np.testing.assert_array_equal(o, fold(lambda a, b: a + b, list((x - total) ** 2)))
+        np.testing.assert_array_equal(p, x.argmax(0))

@@ -5,48 +5,39 @@ Invariants: the operands are read only inside the area: columns under a mask, ro
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
+from ....compiler.kernel.products import COLUMN_BYTES
 from ....compiler.types import DType, real_part_of
 from ..conversions import convert
 from ..indices import scalar_size
-from ..types import I64, memory_element, part_count
+from ..types import memory_element, part_count
 from .area import Area
 from .code import (
-    advance, broadcast, gather_elements, lanes_below, load_elements, loop, multiply_add, number,
-    prefetch, shuffle, zero_of,
+    advance, broadcast, choose, gather_elements, lanes_below, load_elements, loop, multiply_add,
+    number, shuffle, zero_of,
 )  # fmt: skip
-
-_AHEAD = 16  # rows of the right operand that are asked for in advance
+from .streaming import emit_streaming
 
 
 def emit_columns(area: Area, gathered: bool) -> ir.Value:
     """Sums of the next rows, all columns of the area; how many rows that is."""
-    frame, g = area.frame, area.g
-    b = frame.builder
+    b = area.frame.builder
     left = b.sub(area.row_end, area.row)
-    join = frame.block("summed")
-    ends: list[tuple[int, ir.Block]] = []
-    for at, (rows, vectors) in enumerate(g.direct):
-        last = at == len(g.direct) - 1
-        if not last:
-            below = g.direct[at + 1][0]
-            fits, following = frame.block(f"rows{rows}"), frame.block("fewer")
-            b.cbranch(b.icmp_signed(">", left, number(below)), fits, following)
-            b.position_at_end(fits)
-        if rows == 1 and not gathered:
-            b.branch(area.streaming)
-            continue
-        _Tile(area, rows, vectors, gathered).emit()
-        ends.append((rows, b.block))
-        b.branch(join)
-        if not last:
-            b.position_at_end(following)
-    b.position_at_end(join)
-    height = b.phi(I64)
-    for rows, block in ends:
-        height.add_incoming(number(rows), block)
-    return height
+    shapes = area.g.direct
+    ways: list[tuple[ir.Value | None, Callable[[], ir.Value]]] = []
+    if not gathered:
+        shapes = tuple(shape for shape in shapes if shape[0] > 1)
+        alone = b.icmp_signed("==", left, number(1))
+        ways.append((b.or_(area.streams, alone), lambda: emit_streaming(area)))
+    for at, shape in enumerate(shapes):
+        enough = None
+        if at < len(shapes) - 1:
+            enough = b.icmp_signed(">", left, number(shapes[at + 1][0]))
+        ways.append((enough, lambda shape=shape: _Tile(area, *shape, gathered).emit()))
+    return choose(b, ways)
 
 
 class _Tile:
@@ -56,14 +47,15 @@ class _Tile:
         self.area, self.rows, self.vectors, self.gathered = area, rows, vectors, gathered
         self.lanes = area.g.lanes // area.g.parts  # columns of a register
 
-    def emit(self) -> None:
-        """All columns, a tile at a time."""
+    def emit(self) -> ir.Value:
+        """All columns, a tile at a time; how many rows that is."""
         b, area = self.area.frame.builder, self.area
         starts = [area.left_row(b.add(area.row, number(r))) for r in range(self.rows)]
         loop(
             b, area.column, area.column_end, self.vectors * self.lanes,
             lambda column, _: self.tile(column, starts),
         )  # fmt: skip
+        return number(self.rows)
 
     def tile(self, column: ir.Value, starts: list[ir.Value]) -> None:
         """One tile."""
@@ -87,10 +79,6 @@ class _Tile:
                 at_right = b.add(right, b.mul(k, down))
                 at_left = b.add(left, b.mul(k, along))
                 row = [self.right(advance(b, c, at_right), m) for c, m in zip(columns, masks)]
-                if not self.gathered:
-                    ahead = b.add(at_right, b.mul(down, number(_AHEAD)))
-                    for start in columns:
-                        prefetch(b, advance(b, start, ahead))
                 return self.multiply([advance(b, s, at_left) for s in starts], row, sums)
 
             return loop(b, number(0), depth, 1, step, sums)
@@ -100,7 +88,7 @@ class _Tile:
         for row in range(self.rows):
             for part in range(g.parts):
                 for v in range(self.vectors):
-                    place = area.sum_at(row, column, part)
+                    place = area.sum_at(row * COLUMN_BYTES, column, part)
                     b.store(next(sums), advance(b, place, v * g.register_bytes), align=4)
 
     def multiply(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from ....compiler.kernel.products import COLUMN_BYTES
 from ..indices import scalar_size
 from ..types import width_of
 from .area import Area
@@ -56,7 +57,7 @@ def _one_row(area: Area, row: ir.Value, column: ir.Value, starts: list[ir.Value]
 
     sums = area.through_sums([zero_of(g.vector)] * COLUMNS, stretch)
     place = area.sum_at(0, column)
-    place = advance(b, place, b.mul(row, number(area.sums.row_stride)))
+    place = advance(b, place, b.mul(row, number(COLUMN_BYTES)))
     for vector in _totals(area, sums):
         b.store(vector, place, align=4)
         place = advance(b, place, width_of(vector) * g.real.itemsize)

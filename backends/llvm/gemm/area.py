@@ -24,7 +24,11 @@ Step = Callable[[ir.Value, ir.Value, list[ir.Value]], list[ir.Value]]
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Rows from `row` on, of columns [column, column_end)."""
+    """Rows from `row` on, of columns [column, column_end).
+
+    streams: whether all rows are taken at once, sums `sums.row_stride` apart; otherwise a few
+    are, `COLUMN_BYTES` apart.
+    """
 
     frame: Frame
     found: Contraction
@@ -36,6 +40,7 @@ class Area:
     column: ir.Value
     column_end: ir.Value
     sums: Sums
+    streams: ir.Value
 
     def left_row(self, row: ir.Value) -> ir.Value:
         """The address of a row of the left operand; of the last one beyond it."""
@@ -53,12 +58,12 @@ class Area:
             b, self.right.pointer, b.mul(column, self.right.stride(self.frame, self.found.n))
         )
 
-    def sum_at(self, row: int, column: ir.Value, part: int = 0) -> ir.Value:
-        """Where the sum of a column of the area's row `row` goes."""
+    def sum_at(self, offset: int, column: ir.Value, part: int = 0) -> ir.Value:
+        """Where the sum of a column goes, in the row `offset` bytes into scratch memory."""
         b = self.frame.builder
         inside = b.mul(b.sub(column, self.column), number(self.g.dtype.itemsize))
         place = advance(b, self.sums.pointer, inside)
-        return advance(b, place, row * self.sums.row_stride + part * self.sums.plane)
+        return advance(b, place, offset + part * self.sums.plane)
 
     def through_sums(
         self, begin: list[ir.Value], step: Callable[[ir.Value, ir.Value, list[ir.Value]], list[ir.Value]]

@@ -79,6 +79,32 @@ def either(
     builder.position_at_end(join)
 
 
+def choose(
+    builder: ir.IRBuilder, ways: Sequence[tuple[ir.Value | None, Callable[[], ir.Value]]]
+) -> ir.Value:
+    """The value of the first way whose condition holds; None is the last resort."""
+    function = builder.function
+    join = function.append_basic_block("join")
+    ends = []
+    for condition, emit in ways:
+        following = None
+        if condition is not None:
+            here = function.append_basic_block("way")
+            following = function.append_basic_block("otherwise")
+            builder.cbranch(condition, here, following)
+            builder.position_at_end(here)
+        ends.append((emit(), builder.block))
+        builder.branch(join)
+        if following is None:
+            break
+        builder.position_at_end(following)
+    builder.position_at_end(join)
+    value = builder.phi(ends[0][0].type)
+    for made, block in ends:
+        value.add_incoming(made, block)
+    return value
+
+
 def internal(
     module: ir.Module, name: str, parameters: Sequence[ir.Type]
 ) -> tuple[ir.Function, ir.IRBuilder]:

@@ -1,34 +1,42 @@
 """The product straight from the operands: few rows, or small sizes.
 
-Two forms. Along columns: a stretch of a row of the right operand lies in registers, each of a
-few rows' left elements multiplies it; the sums of a tile stay in registers through all of k.
-Along k, where that is how the right operand lies: eight columns of it meet one row at a time;
-lanes are parts of a sum.
+Three forms. Where columns of the right operand are neighbours in memory, lanes are columns: tiles
+of a few rows whose sums stay in registers through all of k (along_columns.py); or, for one row
+and for a right operand too large for the cache, all rows at once while it streams by, k by k
+(streaming.py). Where values of k are neighbours, lanes are parts of a sum (along_sums.py).
 
-Invariants: along columns each sum is one chain in the order of k, as in the packed product;
-along k it is as many chains as a register has lanes, folded as a tree. The form depends on
-strides only.
+Invariants: with lanes along columns each sum is one chain in the order of k, as in the packed
+product; along k it is as many chains as a register has lanes, folded as a tree. Strides alone
+decide between these.
 Not here: the choice between this and packing (compiler/kernel/products.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
+from ....compiler.dims import product
 from ....compiler.kernel.contraction import Contraction
 from ....compiler.kernel.products import COLUMN_BYTES, ROWS, tile_counts
 from ..control import WORK_BETWEEN_POLLS, poll
 from ..frame import Frame, constant
 from ..indices import scalar_size
-from ..types import I64
+from ..types import I1
 from .along_columns import emit_columns
-from .along_sums import COLUMNS, emit_dots
+from .along_sums import emit_dots
 from .area import Area
-from .code import either, least, number
+from .code import choose, least, number
 from .finish import Sums, finish
 from .geometry import Geometry, geometry_of
-from .operands import at_outer, place_of
-from .tiles import each_stretch
+from .operands import Place, at_outer, place_of
+from .tiles import each_stretch, repeat
+
+_PLANE = ROWS * COLUMN_BYTES  # bytes of scratch memory for sums
+_CACHED = 768 << 10  # bytes of a right operand that a cache holds while rows pass by
+
+Range = tuple[ir.Value, ir.Value]
 
 
 def emit_direct(frame: Frame, found: Contraction) -> None:
@@ -39,13 +47,10 @@ def emit_direct(frame: Frame, found: Contraction) -> None:
 class _Product:
     def __init__(self, frame: Frame, found: Contraction, g: Geometry) -> None:
         self.frame, self.found, self.g = frame, found, g
-        self.height = max(g.direct[0][0], COLUMNS)
-        plane = self.height * COLUMN_BYTES
-        scratch = frame.stack_slot(ir.IntType(8), g.parts * plane)
-        self.sums = Sums(scratch, COLUMN_BYTES, plane)
+        self.scratch = frame.stack_slot(ir.IntType(8), g.parts * _PLANE)
 
     def emit(self) -> None:
-        """Rectangles of tiles."""
+        """Stretches of tiles side by side."""
         frame, found = self.frame, self.found
         b = frame.builder
         frame.emit(found.shared)
@@ -58,97 +63,79 @@ class _Product:
             row_end = least(b, rows, b.add(row, number(ROWS)))
             column_end = least(b, columns, b.add(column, b.mul(count, wide)))
             with at_outer(frame, found.outer, point):
-                self.pieces(row, row_end, column, column_end)
+                left = place_of(frame, (found.m, *found.sums, found.k), found.left)
+                right = place_of(frame, (found.n, *found.sums, found.k), found.right)
+                self.pieces(left, right, (row, row_end), (column, column_end))
 
         each_stretch(frame, tiles, strips, stretch)
 
-    def pieces(
-        self, row: ir.Value, row_end: ir.Value, column: ir.Value, column_end: ir.Value
-    ) -> None:
-        """Columns as wide as scratch memory holds sums: one row's, or a few rows'."""
-        b = self.frame.builder
-        wide = COLUMN_BYTES // self.g.dtype.itemsize
-        single = b.icmp_signed("==", b.sub(row_end, row), number(1))
-        step = b.select(single, number(wide * self.height), number(wide))
-        before, top, done = b.block, self.frame.block("piece"), self.frame.block("pieces")
-        b.branch(top)
-        b.position_at_end(top)
-        at = b.phi(I64)
-        at.add_incoming(column, before)
-        following = b.add(at, step)
-        poll(self.frame, constant(WORK_BETWEEN_POLLS >> 4))
-        self.area(row, row_end, at, least(b, column_end, following))
-        at.add_incoming(following, b.block)
-        b.cbranch(b.icmp_signed("<", following, column_end), top, done)
-        b.position_at_end(done)
+    def pieces(self, left: Place, right: Place, rows: Range, columns: Range) -> None:
+        """Columns as wide as scratch memory holds sums of: a few rows', or all where k streams."""
+        frame = self.frame
+        b = frame.builder
+        single = b.sub(rows[1], rows[0])
+        streams = self._streams(right, single)
+        tiles = b.udiv(number(ROWS), single)  # as wide as all rows allow
+        stride = b.mul(b.select(streams, tiles, number(1)), number(COLUMN_BYTES))
+        sums = Sums(self.scratch, stride, _PLANE)
+        step = b.udiv(stride, number(self.g.dtype.itemsize))
 
-    def area(
-        self, row: ir.Value, row_end: ir.Value, column: ir.Value, column_end: ir.Value
-    ) -> None:
-        """A few rows at a time: sums into scratch memory, and from there to the end."""
+        def piece(at: ir.Value) -> ir.Value:
+            poll(frame, constant(WORK_BETWEEN_POLLS >> 4))
+            following = b.add(at, step)
+            end = least(b, columns[1], following)
+            repeat(frame, rows, lambda row: self.part(
+                Area(frame, self.found, self.g, left, right, row, rows[1], at, end, sums, streams)
+            ))  # fmt: skip
+            return following
+
+        repeat(frame, columns, piece)
+
+    def part(self, area: Area) -> ir.Value:
+        """The next rows: sums into scratch memory, and from there to the end; the row after."""
+        b = self.frame.builder
+        height = self._sum(area)
+        shape = (least(b, height, b.sub(area.row_end, area.row)), b.sub(area.column_end, area.column))
+        finish(self.frame, self.found, self.g, area.sums, (area.row, area.column), shape)
+        return b.add(area.row, height)
+
+    def _streams(self, right: Place, rows: ir.Value) -> ir.Value:
+        """Whether to read each element of the right operand once: no cache holds it, or one row.
+
+        Only for rows of neighbours in memory.
+        """
         frame, found = self.frame, self.found
         b = frame.builder
-        left = place_of(frame, (found.m, *found.sums, found.k), found.left)
-        right = place_of(frame, (found.n, *found.sums, found.k), found.right)
-        before, top, done = b.block, frame.block("some_rows"), frame.block("all_rows")
-        b.branch(top)
-        b.position_at_end(top)
-        at = b.phi(I64)
-        at.add_incoming(row, before)
-        area = Area(frame, found, self.g, left, right, at, row_end, column, column_end, self.sums)
-        height = self._sum(area)
-        shape = (least(b, height, b.sub(row_end, at)), b.sub(column_end, column))
-        finish(frame, found, self.g, self.sums, (at, column), shape)
-        following = b.add(at, height)
-        at.add_incoming(following, b.block)
-        b.cbranch(b.icmp_signed("<", following, row_end), top, done)
-        b.position_at_end(done)
+        along = right.runs_along(found.n)
+        if along is False:
+            return ir.Constant(I1, 0)
+        extents = (*(a.extent for a in found.sums), found.k.extent, found.columns)
+        large = scalar_size(frame, product(extents) * right.dtype.itemsize)
+        streams = b.or_(
+            b.icmp_signed("==", rows, number(1)), b.icmp_signed(">", large, number(_CACHED))
+        )
+        if along is None:
+            size = number(right.dtype.itemsize)
+            near = b.icmp_signed("==", right.stride(frame, found.n), size)
+            streams = b.and_(streams, near)
+        return streams
 
     def _sum(self, area: Area) -> ir.Value:
-        """Emit the form that fits; the rows it took."""
-        along = area.right.runs_along(self.found.n)
-        dots = area.right.runs_along(self.found.k) if self.g.parts == 1 else False
-        if along:
-            return emit_columns(area, gathered=False)
-        if along is None or dots is None:
-            return self._choose(area, along, dots)
-        return emit_dots(area) if dots else emit_columns(area, gathered=True)
-
-    def _choose(self, area: Area, along: bool | None, dots: bool | None) -> ir.Value:
-        """Compare strides that only the call knows."""
-        b = self.frame.builder
+        """Emit the forms that may fit; the rows that the right one took."""
+        b, found = self.frame.builder, self.found
+        along = area.right.runs_along(found.n)
+        dots = area.right.runs_along(found.k) if self.g.parts == 1 else False
         size = number(area.right.dtype.itemsize)
-        heights: list[tuple[ir.Value, ir.Block]] = []
-
-        def keep(height: ir.Value) -> None:
-            heights.append((height, b.block))
-
-        def rest() -> None:
-            stride = area.right.stride(self.frame, self.found.k)
-            join = []
-            if dots is False:
-                keep(emit_columns(area, gathered=True))
-                return
-            either(
-                b, b.icmp_signed("==", stride, size),
-                lambda: join.append((emit_dots(area), b.block)),
-                lambda: join.append((emit_columns(area, gathered=True), b.block)),
-            )  # fmt: skip
-            keep(_phi(b, join))
-
-        if along is False:
-            rest()
-            return heights[0][0]
-        stride = area.right.stride(self.frame, self.found.n)
-        either(
-            b, b.icmp_signed("==", stride, size),
-            lambda: keep(emit_columns(area, gathered=False)), rest,
-        )  # fmt: skip
-        return _phi(b, heights)
-
-
-def _phi(b: ir.IRBuilder, ends: list[tuple[ir.Value, ir.Block]]) -> ir.Value:
-    phi = b.phi(I64)
-    for value, block in ends:
-        phi.add_incoming(value, block)
-    return phi
+        ways: list[tuple[ir.Value | None, Callable[[], ir.Value]]] = []
+        for runs, axis, emit in (
+            (along, found.n, lambda: emit_columns(area, gathered=False)),
+            (dots, found.k, lambda: emit_dots(area)),
+        ):
+            if runs is not False:
+                stride = area.right.stride(self.frame, axis)
+                near = None if runs else b.icmp_signed("==", stride, size)
+                ways.append((near, emit))
+            if runs:
+                return choose(b, ways)
+        ways.append((None, lambda: emit_columns(area, gathered=True)))
+        return choose(b, ways)

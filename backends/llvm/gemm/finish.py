@@ -26,7 +26,7 @@ class Sums:
     """A tile of sums: address, bytes between its rows and between its planes."""
 
     pointer: ir.Value
-    row_stride: int
+    row_stride: ir.Value
     plane: int
 
 
@@ -45,7 +45,7 @@ def finish(
     masked = frame.machine.has_masked_memory
 
     def line(r: ir.Value, _: list[ir.Value]) -> tuple[()]:
-        here = advance(builder, sums.pointer, builder.mul(r, number(sums.row_stride)))
+        here = advance(builder, sums.pointer, builder.mul(r, sums.row_stride))
 
         def point(c: ir.Value, width: int, mask: ir.Value | None) -> tuple[()]:
             start = advance(builder, here, builder.mul(c, number(g.dtype.itemsize)))

@@ -187,7 +187,7 @@ class _Product:
                 sums = advance(b, top, b.mul(inside, number(g.sum_stride)))
                 b.call(self.micro, [left, right, following, sums, depth, first])
                 height = least(b, b.sub(block.row_end, row), number(g.rows))
-                tile = Sums(sums, g.sum_stride, g.plane)
+                tile = Sums(sums, number(g.sum_stride), g.plane)
                 either(b, final, lambda: finish(
                     frame, found, g, tile, (row, column), (height, width)
                 ))  # fmt: skip

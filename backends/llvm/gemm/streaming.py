@@ -18,7 +18,7 @@ from ..indices import scalar_size
 from ..types import memory_element, part_count
 from .area import Area
 from .code import (
-    advance, broadcast, lanes_below, load_elements, loop, multiply_add, number, zero_of,
+    advance, broadcast, either, lanes_below, load_elements, loop, multiply_add, number, zero_of,
 )  # fmt: skip
 
 _DEPTH = 8
@@ -76,40 +76,72 @@ class _Stream:
 
     def block(self, left: ir.Value, right: ir.Value, k: ir.Value, count: int) -> None:
         """`count` rows of the right operand from k on."""
-        area, g, b = self.area, self.area.g, self.b
-        frame, source = area.frame, area.right.dtype
-        real = real_part_of(source)
+        area, b = self.area, self.b
+        frame = area.frame
         down = area.right.stride(frame, area.found.k)
         along = area.left.stride(frame, area.found.k)
         across = area.left.stride(frame, area.found.m)
         places = [advance(b, right, b.mul(b.add(k, number(i)), down)) for i in range(count)]
-        factors = [advance(b, left, b.mul(b.add(k, number(i)), along)) for i in range(count)]
+        lefts = [advance(b, left, b.mul(b.add(k, number(i)), along)) for i in range(count)]
 
-        def columns(column: ir.Value, _: list[ir.Value]) -> None:
-            offset = b.mul(b.sub(column, area.column), number(source.itemsize))
-            reals = b.mul(b.sub(area.column_end, column), number(g.parts))
-            vectors = []
-            for v in range(self.vectors):
-                mask = lanes_below(b, b.sub(reals, number(v * g.lanes)), g.lanes)
-                byte = v * g.lanes * (source.itemsize // part_count(source))
-                vectors.append([
-                    load_elements(frame.site, real, g.real, advance(b, advance(b, p, offset), byte),
-                                  g.lanes, mask)
-                    for p in places
-                ])  # fmt: skip
+        def single() -> None:
+            factors = [self.factors(lefts, part) for part in range(area.g.parts)]
 
-            def row(r: ir.Value, _: list[ir.Value]) -> None:
-                moved = b.mul(r, across)
-                for part in range(g.parts):
-                    self.add([advance(b, f, moved) for f in factors], part, r, column, vectors)
+            def columns(column: ir.Value, _: list[ir.Value]) -> None:
+                vectors = self.vectors_at(places, column)
+                for part, given in enumerate(factors):
+                    self.add(given, part, number(0), column, vectors)
 
-            loop(b, number(0), self.rows, 1, row)
+            loop(b, area.column, area.column_end, self.step, columns)
 
-        loop(b, area.column, area.column_end, self.step, columns)
+        def several() -> None:
+            def columns(column: ir.Value, _: list[ir.Value]) -> None:
+                vectors = self.vectors_at(places, column)
+
+                def row(r: ir.Value, _: list[ir.Value]) -> None:
+                    here = [advance(b, place, b.mul(r, across)) for place in lefts]
+                    for part in range(area.g.parts):
+                        self.add(self.factors(here, part), part, r, column, vectors)
+
+                loop(b, number(0), self.rows, 1, row)
+
+            loop(b, area.column, area.column_end, self.step, columns)
+
+        if area.found.m is None:
+            single()
+        else:
+            either(b, b.icmp_signed("==", self.rows, number(1)), single, several)
+
+    def factors(self, places: list[ir.Value], part: int) -> list[ir.Value]:
+        """One part of left elements, each in all lanes."""
+        b, site, source = self.b, self.area.frame.site, self.area.left.dtype
+        size = source.itemsize // part_count(source)
+        found = []
+        for place in places:
+            value = b.load(advance(b, place, part * size), typ=memory_element(source), align=1)
+            value = convert(site, real_part_of(source), self.area.g.real, value)
+            found.append(broadcast(b, value, self.area.g.lanes))
+        return found
+
+    def vectors_at(self, places: list[ir.Value], column: ir.Value) -> list[list[ir.Value]]:
+        """Registers of rows of the right operand, from a column on."""
+        area, g, b = self.area, self.area.g, self.b
+        source = area.right.dtype
+        real, size = real_part_of(source), source.itemsize // part_count(source)
+        offset = b.mul(b.sub(column, area.column), number(source.itemsize))
+        reals = b.mul(b.sub(area.column_end, column), number(g.parts))
+        vectors = []
+        for v in range(self.vectors):
+            mask = lanes_below(b, b.sub(reals, number(v * g.lanes)), g.lanes)
+            at = [advance(b, advance(b, p, offset), v * g.lanes * size) for p in places]
+            vectors.append([
+                load_elements(area.frame.site, real, g.real, p, g.lanes, mask) for p in at
+            ])  # fmt: skip
+        return vectors
 
     def add(
         self,
-        places: list[ir.Value],
+        factors: list[ir.Value],
         part: int,
         row: ir.Value,
         column: ir.Value,
@@ -117,17 +149,9 @@ class _Stream:
     ) -> None:
         """One row's left elements times the rows of the right operand."""
         g, b, site = self.area.g, self.b, self.area.frame.site
-        targets = [self.sum_at(row, column, part, v) for v in range(self.vectors)]
-        totals = [b.load(place, typ=g.vector, align=4) for place in targets]
-        source = self.area.left.dtype
-        size = source.itemsize // part_count(source)
-        for i, place in enumerate(places):
-            value = b.load(advance(b, place, part * size), typ=memory_element(source), align=1)
-            value = convert(site, real_part_of(source), g.real, value)
-            factor = broadcast(b, value, g.lanes)
-            totals = [
-                multiply_add(site, g.real, factor, vectors[v][i], total)
-                for v, total in enumerate(totals)
-            ]
-        for total, place in zip(totals, targets):
+        for v, given in enumerate(vectors):
+            place = self.sum_at(row, column, part, v)
+            total = b.load(place, typ=g.vector, align=4)
+            for factor, vector in zip(factors, given):
+                total = multiply_add(site, g.real, factor, vector, total)
             b.store(total, place, align=4)

@@ -33,3 +33,19 @@ def each_stretch(frame: Frame, length: ir.Value, lines: ir.Value, emit: Stretch)
     at.add_incoming(following, b.block)
     b.cbranch(b.icmp_signed("<", following, frame.end), top, done)
     b.position_at_end(done)
+
+
+def repeat(
+    frame: Frame, span: tuple[ir.Value, ir.Value], emit: Callable[[ir.Value], ir.Value]
+) -> None:
+    """Go through a span that is not empty; `emit` says where the next turn begins."""
+    b = frame.builder
+    before, top, done = b.block, frame.block("turn"), frame.block("turned")
+    b.branch(top)
+    b.position_at_end(top)
+    at = b.phi(I64)
+    at.add_incoming(span[0], before)
+    following = emit(at)
+    at.add_incoming(following, b.block)
+    b.cbranch(b.icmp_signed("<", following, span[1]), top, done)
+    b.position_at_end(done)
