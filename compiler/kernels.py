@@ -34,14 +34,14 @@ class Stage:
     """One launch.
 
     index: in the plan's kernels. params: where its parameters are, counted through the region's
-    used inputs, its outputs and the temporaries. dims: the symbols it takes, in order. extent,
+    used inputs, its outputs and the temporaries. sizes: what it takes, in order. extent,
     work (picoseconds): sizes over the region's symbols. grain: iterations of a chunk. failing:
     the region's node behind each failure.
     """
 
     index: int
     params: tuple[int, ...]
-    dims: tuple[str, ...]
+    sizes: tuple[Size, ...]
     extent: Size
     work: Size
     grain: int
@@ -82,7 +82,8 @@ class Kernels:
         split = split_contraction(kernel)
         if split is not None:
             stages = [
-                self._stage(region, s.kernel, s.params, s.extent, s.work) for s in split.stages
+                self._stage(region, lowered, s.kernel, s.params, s.extent, s.work)
+                for s in split.stages
             ]
             return Ready(lowered, tuple(stages), split.temporaries)
         halves = split_reduction(kernel, self.hints)
@@ -90,13 +91,15 @@ class Kernels:
         parts = phases(kernel) if halves is None else [halves.first, halves.second]
         place = {p.name: at for at, p in enumerate((*kernel.params, *partial))}
         stages = [
-            self._stage(region, part, [place[p.name] for p in part.params]) for part in parts
+            self._stage(region, lowered, part, [place[p.name] for p in part.params])
+            for part in parts
         ]
         return Ready(lowered, tuple(stages), partial)
 
     def _stage(
         self,
         region: Region,
+        lowered: Lowered,
         kernel: Kernel,
         params: Sequence[int],
         extent: Size | None = None,
@@ -120,7 +123,8 @@ class Kernels:
         work = kernel_work(kernel) if work is None else work
         grain = 1 if tiles else _grain(work, extent)
         failing = _failing(region, kernel)
-        return Stage(index, tuple(params), kernel.dims, extent, work, grain, failing)
+        sizes = tuple([lowered.bound.get(name, Dim.symbol(name)) for name in kernel.dims])
+        return Stage(index, tuple(params), sizes, extent, work, grain, failing)
 
 
 def _failing(region: Region, kernel: Kernel) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .dims import Dim, Size
+from .dims import Size
 from .ir.graph import Node
 from .kernels import Ready, Stage
 from .passes.schedule import STRIDED, TARGET, TEMPORARY, Cell, Schedule, Step
@@ -138,7 +138,7 @@ class PlanWriter:
             )
 
     def _slots(self, stage: Stage) -> tuple[tuple[int, ...], int, int]:
-        sizes = tuple([self.sizes.slot(Dim.symbol(name)) for name in stage.dims])
+        sizes = self.sizes.slots(stage.sizes)
         return sizes, self.sizes.slot(stage.extent), self.sizes.slot(stage.work // 1000)
 
     def host(self, node: Node, step: Step) -> None:

@@ -71,7 +71,7 @@ def export(
     traced = _with_contiguous_captures(dispatcher.trace_only(examples, {}))
     _refuse(traced)
     plan, positions = plan_of(traced, target)
-    _refuse_rows(plan)
+    refuse_host_calls(plan)
     described = _describe(traced, plan, _shapes(plan, traced, positions))
     interface = interface_of(described, name, _returned(plan, traced, positions))
     places = [_sentence(place) for place in plan.error_places]
@@ -139,11 +139,13 @@ def _refuse(traced: Traced) -> None:
     for position in result.writes:
         item = result.inputs[position]
         if item.kind == "captured":
-            _cannot(f"a write to the array {item.name!r} from outside", "make it a tm.Variable")
+            what = f"a write to an array from outside the function ({item.name})"
+            _cannot(what, "make it a tm.Variable", item.location)
     for output in result.outputs:
         if isinstance(output, InputOutput) and result.inputs[output.input].kind == "captured":
-            name = result.inputs[output.input].name
-            _cannot(f"returning the array {name!r} from outside itself", "return a copy of it")
+            item = result.inputs[output.input]
+            what = f"returning an array from outside the function ({item.name}) itself"
+            _cannot(what, "return a copy of it", item.location)
         if isinstance(output, SizeOutput):
             _cannot("returning a size as a Python number", "compute it in C")
     for guard in result.guards:
@@ -151,11 +153,13 @@ def _refuse(traced: Traced) -> None:
             _cannot(f"a function that looks at strides ({guard.text})")
 
 
-def _refuse_rows(plan: ExecutionPlan) -> None:
+def refuse_host_calls(plan: ExecutionPlan) -> None:
+    """Raise UnsupportedError, with the user's line, where a row calls back into Python."""
     for row in plan.rows:
         if isinstance(row, HostCall):
-            what = plan.callbacks[row.callback].get("name", "tm.print")
-            _cannot(f"{what}, a call back into Python", place=row.location)
+            asked = ", ".join(f"{key}={v!r}" for key, v in plan.callbacks[row.callback].items())
+            what = f"print or another call back into Python ({asked})"
+            _cannot(what, "take it out, or do it in C", row.location)
 
 
 def _cannot(what: str, hint: str = "", place: object = None) -> NoReturn:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import os
 import random
-import shutil
 import subprocess
 import sys
 import zlib
@@ -25,6 +24,7 @@ import numpy as np
 import pytest
 
 import accounting
+import programs
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -91,7 +91,7 @@ def missing_need(item: pytest.Item, tier: str) -> str | None:
     if item.get_closest_marker("gpu") and not gpu_present():
         return "needs an NVIDIA GPU"
     for marker in item.iter_markers("tool"):
-        if shutil.which(marker.args[0]) is None:
+        if programs.find(marker.args[0]) is None:
             return f"needs the program {marker.args[0]}"
     return None
 

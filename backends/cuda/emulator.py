@@ -62,12 +62,12 @@ def emulate(
     dims: Mapping[str, int],
     blocks: int | None = None,
 ) -> int | None:
-    """Run the kernel on arrays of its parameters' shapes, in place, by `blocks` blocks (as many
-    as have work). The least number of a failure, or None. Raises KernelFault."""
+    """Run the kernel on arrays of its parameters' shapes, in place, by as many blocks as have
+    work, at most `blocks`. The least number of a failure, or None. Raises KernelFault."""
     kernel = mapped.kernel
-    if blocks is None:
-        size = mapped.blocks
-        blocks = max(1, size.evaluate(dims) if isinstance(size, Dim) else size)
+    size = mapped.blocks
+    needed = max(1, size.evaluate(dims) if isinstance(size, Dim) else size)
+    blocks = needed if blocks is None else min(blocks, needed)
     memories = _parameters(kernel, arrays, dims)
     failed: set[int] = set()
     step = max(1, LANES_AT_ONCE // mapped.threads)

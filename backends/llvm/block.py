@@ -40,14 +40,17 @@ from .statements import (
     emit_store,
     emit_update,
 )  # fmt: skip
+from .vector_loop import emit_vector_loop
 
 
 def _emit_parallel(frame: Frame, s: Parallel) -> None:
-    """A loop of column reductions has its own form."""
-    if frame.lanes.width == 1 and is_column_loop(frame, s, s.body):
+    """Vector loops have their own form, and so have those of column reductions."""
+    if s.vector <= 1 or frame.lanes.width > 1:
+        emit_parallel(frame, s)
+    elif is_column_loop(frame, s, s.body):
         emit_column_loop(frame, s, s.body)
     else:
-        emit_parallel(frame, s)
+        emit_vector_loop(frame, s)
 
 
 EMITTERS: Mapping[type[Any], Callable[..., None]] = {

@@ -72,6 +72,14 @@ class Lanes:
     mask: ir.Value | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Stores to these buffers go past the caches: where `when` (None: always) holds."""
+
+    buffers: frozenset[str]
+    when: ir.Value | None
+
+
 class Frame:
     """Everything that is known at the current place of a kernel's function."""
 
@@ -102,6 +110,9 @@ class Frame:
         self.thread_axis = next(
             (s.axis for s in walk(kernel.body) if isinstance(s, Parallel) and s.threads), None
         )
+        self.parameters = {p.name: p for p in kernel.params}
+        self.stores: Streaming | None = None
+        self.streams = False
         self.dtypes = value_dtypes(kernel.body)
         self.ahead: tuple[str, int] | None = None
         self.work: ir.Value | None = None
@@ -140,6 +151,14 @@ class Frame:
         self.lanes = lanes
         yield
         self.lanes = before
+
+    @contextmanager
+    def streaming(self, stores: Streaming | None) -> Iterator[None]:
+        """Emit with stores of some buffers going past the caches."""
+        before = self.stores
+        self.stores = stores
+        yield
+        self.stores = before
 
     @contextmanager
     def iteration(self, axis: str, base: ir.Value, offset: int = 0) -> Iterator[None]:

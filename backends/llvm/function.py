@@ -21,7 +21,7 @@ from .machine import Machine
 from .packed_product import emit_packed_product
 from .row_product import emit_row_product
 from .site import Site
-from .types import I64, POINTER, VOID
+from .types import I64, POINTER, VOID, intrinsic
 
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64])
 
@@ -54,6 +54,9 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
         emit_direct_product(frame, product)
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)
+    if frame.streams:
+        # Stores past the caches are weakly ordered: they come before whatever tells others.
+        intrinsic(builder, "llvm.x86.sse.sfence", VOID, [])
     builder.ret_void()
     return function
 

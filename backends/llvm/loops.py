@@ -1,12 +1,11 @@
-"""Loops of a kernel as code: counted loops, vector loops with masked tails, carried state.
+"""Loops of a kernel as code: counted loops, carried state, conditions, masks of last vectors.
 
 A loop is guarded and tested at its end; what its body computes alike in every iteration stands
-between guard and loop. A vector loop is a main loop of whole vectors and a tail: one masked
-vector at a time where masked memory is cheap, single elements elsewhere.
+between guard and loop.
 
 Invariants: every loop that may run long asks now and then whether to stop (control.poll): loops
 around loops by the work inside them, an outermost plain loop in strips.
-Not here: reductions (reduce.py), statements without bodies (statements.py).
+Not here: vector loops (vector_loop.py), reductions (reduce.py), plain statements (statements.py).
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ from ...compiler.kernel.kernel import (
     Statement,
     bodies,
 )  # fmt: skip
-from .bodies import weight_of_block
 from .control import poll
-from .frame import Frame, Lanes, constant
+from .frame import Frame, constant
 from .indices import scalar_size
 from .invariants import split_invariant
 from .types import I1, I32, Lane, any_lane, intrinsic, invert, splat, widen
@@ -36,7 +34,6 @@ from .types import I1, I32, Lane, any_lane, intrinsic, invert, splat, widen
 Block = tuple[Statement, ...]
 Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value] | None]
 STRIP = 1 << 16
-HEAVY = 64  # words of a body that is not worth a second copy for the last vector
 _FOREVER = 1 << 62
 
 
@@ -146,11 +143,8 @@ def work_of(frame: Frame, body: Block) -> Size | None:
 
 
 def emit_parallel(frame: Frame, s: Parallel) -> None:
-    """Independent iterations, in lanes where the schedule says so."""
-    if s.vector > 1 and frame.lanes.width == 1:
-        _vector_loop(frame, s)
-    else:
-        _plain_loop(frame, s.axis, s.extent, s.body, s.unroll)
+    """Independent iterations, one at a time or in the lanes of a loop around."""
+    _plain_loop(frame, s.axis, s.extent, s.body, s.unroll)
 
 
 def emit_for(frame: Frame, s: For) -> None:
@@ -250,72 +244,12 @@ def _plain_loop(frame: Frame, axis: str, extent: Size, body: Block, unroll: int)
                 frame.emit(body)
         return
     moved, kept = split_invariant(body, axis)
-    _stripped(
+    stripped(
         frame, axis, begin, end, 1, body, lambda: frame.emit(moved), lambda _: frame.emit(kept)
     )
 
 
-def _vector_loop(frame: Frame, s: Parallel) -> None:
-    builder = frame.builder
-    begin, end = range_of(frame, s.axis, s.extent)
-    moved, kept = split_invariant(s.body, s.axis)
-    width, copies = s.vector, max(1, s.unroll)
-    if work_of(frame, kept) is not None:
-        # Copies of a body with loops would run one after another: wider lanes run together.
-        width, copies = width * copies, 1
-    stride = width * copies
-    masked = frame.machine.has_masked_memory
-
-    def whole(index: ir.Value) -> None:
-        with frame.vectorised(Lanes(s.axis, width)):
-            frame.emit(kept)
-            for copy in range(1, copies):
-                with frame.iteration(s.axis, index, copy * width):
-                    frame.emit(kept)
-
-    def rest(index: ir.Value) -> None:
-        if not masked:
-            frame.emit(kept)
-            return
-        with frame.vectorised(Lanes(s.axis, width, mask_below(frame, index, end, width))):
-            frame.emit(kept)
-
-    def always_masked(index: ir.Value) -> None:
-        with frame.vectorised(Lanes(s.axis, width, step_mask(frame, index, end, width, tail))):
-            frame.emit(kept)
-
-    if masked and weight_of_block(kept, frame.dtypes) > HEAVY:
-        tail = tail_bits(frame, begin, end, width)
-        _stripped(frame, s.axis, begin, end, width, kept, lambda: frame.emit(moved), always_masked)
-        return
-    length = builder.sub(end, begin)
-    count = builder.sub(length, _remainder(frame, length, stride))
-    middle = builder.add(begin, count)
-    # What does not change is needed by both loops; at least one of them runs.
-    ready, done = frame.block("any"), frame.block("none")
-    builder.cbranch(builder.icmp_signed("<", begin, end), ready, done)
-    builder.position_at_end(ready)
-    frame.emit(moved)
-    _stripped(frame, s.axis, begin, middle, stride, kept, None, whole)
-    static = s.extent if isinstance(s.extent, int) and s.axis != frame.thread_axis else None
-    if static is None or static % stride:
-        work = work_of(frame, kept)
-        counted(
-            frame, s.axis, middle, end, width if masked else 1,
-            lambda index, _: rest(index), work=work,
-        )  # fmt: skip
-    builder.branch(done)
-    builder.position_at_end(done)
-
-
-def _remainder(frame: Frame, length: ir.Value, stride: int) -> ir.Value:
-    """length % stride of a length that is not negative."""
-    if stride & (stride - 1) == 0:
-        return frame.builder.and_(length, constant(stride - 1))
-    return frame.builder.urem(length, constant(stride))
-
-
-def _stripped(
+def stripped(
     frame: Frame,
     axis: str,
     begin: ir.Value,

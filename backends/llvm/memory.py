@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from ...compiler.types import BOOL, DType
 from .access import Access, ramp
-from .frame import Frame, constant, offset_bytes
+from .frame import Frame, Streaming, constant, offset_bytes
 from .indices import iota, scalar_size
 from .types import (
     I1,
@@ -72,8 +72,8 @@ def prefetch(frame: Frame, pointer: ir.Value) -> None:
     intrinsic(frame.builder, "llvm.prefetch", VOID, args, POINTER)
 
 
-def store(frame: Frame, place: Access, value: Lane) -> None:
-    """Write the lanes at `place` where the condition holds."""
+def store(frame: Frame, place: Access, value: Lane, streaming: Streaming | None = None) -> None:
+    """Write the lanes at `place` where the condition holds, perhaps past the caches."""
     condition = place.condition
     if condition is not None and width_of(condition) == 1:
         if frame.machine.is_device:
@@ -90,7 +90,7 @@ def store(frame: Frame, place: Access, value: Lane) -> None:
     _by_stride(
         frame,
         place,
-        lambda: _store_vector(frame, place, mask, wide),
+        lambda: _store_vector(frame, place, mask, wide, streaming),
         lambda: _store_reversed(frame, place, mask, wide),
         lambda: _scatter(frame, place, mask, wide),
     )
@@ -296,11 +296,40 @@ def _masked_store(frame: Frame, pointer: ir.Value, value: ir.Value, mask: ir.Val
     intrinsic(frame.builder, "llvm.masked.store", VOID, args, value.type, POINTER)
 
 
-def _store_vector(frame: Frame, place: Access, mask: ir.Value | None, value: Lane) -> None:
+def _store_past_caches(frame: Frame, pointer: ir.Value, value: ir.Value, across: int) -> None:
+    instruction = frame.builder.store(value, pointer, align=min(64, across))
+    once = frame.builder.module.add_metadata([ir.Constant(I32, 1)])
+    instruction.set_metadata("nontemporal", once)
+
+
+def _store_vector(
+    frame: Frame,
+    place: Access,
+    mask: ir.Value | None,
+    value: Lane,
+    streaming: Streaming | None = None,
+) -> None:
+    builder = frame.builder
     parts = part_count(place.dtype)
     mask = _spread(frame, mask, place.width, parts)
     wide = value.value if parts == 1 else _interleave(frame, value)
-    _masked_store(frame, place.pointer, _to_memory(frame, place.dtype, wide), mask)
+    raw = _to_memory(frame, place.dtype, wide)
+    if streaming is None:
+        _masked_store(frame, place.pointer, raw, mask)
+        return
+    across = place.width * place.dtype.itemsize
+    if streaming.when is None:
+        _store_past_caches(frame, place.pointer, raw, across)
+        return
+    past, through, after = map(frame.block, ("past", "through", "after"))
+    builder.cbranch(streaming.when, past, through)
+    builder.position_at_end(past)
+    _store_past_caches(frame, place.pointer, raw, across)
+    builder.branch(after)
+    builder.position_at_end(through)
+    _masked_store(frame, place.pointer, raw, mask)
+    builder.branch(after)
+    builder.position_at_end(after)
 
 
 def _reverse(frame: Frame, lane: Lane) -> Lane:

@@ -70,7 +70,10 @@ def emit_store(frame: Frame, s: Store) -> None:
     buffer = frame.buffers[s.buffer]
     condition = None if s.mask is None else frame.values[s.mask].value
     place = _place(frame, buffer, s.index, condition, frame.codes.get(id(s)))
-    memory.store(frame, place, frame.values[s.value])
+    stores = frame.stores
+    if stores is not None and s.buffer not in stores.buffers:
+        stores = None
+    memory.store(frame, place, frame.values[s.value], stores)
 
 
 def emit_check(frame: Frame, s: Check) -> None:

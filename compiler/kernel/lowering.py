@@ -37,7 +37,7 @@ from .kernel import (
 )
 from .lowering_values import Key, Values
 from .monoids import combining, monoid_of
-from .movement import Indices, broadcast_index, is_join, join_position, update_position
+from .movement import Indices, broadcast_index, is_join, join_starts, update_position
 from .region import Lowered, Region
 from .reuse import reuse
 from .symbols import kernel_dims
@@ -78,6 +78,7 @@ class _Lowering:
         ]
         self.bases: list[int | None] = [None] * len(region.results)
         self.waiting: dict[Value, list[int]] = {}
+        self.bound: dict[str, Size] = {}
         self.values = Values(self.writer, self.buffers, self._made)
 
     def run(self) -> Lowered:
@@ -113,18 +114,23 @@ class _Lowering:
         return is_update(node) and node.operands[0].node is None
 
     def _joining(self, at: int, node: Node) -> list[tuple[tuple[Size, ...], list[_Sink]]]:
-        """A nest for each operand of a join of many."""
+        """A nest for each operand of a join of many. Where it begins is a symbol of its own, so
+        that equal operands have equal kernels."""
+        axis = node.attrs["axis"]
 
-        def nest(operand: int) -> tuple[tuple[Size, ...], list[_Sink]]:
+        def nest(operand: int, start: Size) -> tuple[tuple[Size, ...], list[_Sink]]:
             value = node.operands[operand]
+            symbol = self.writer.name("start")
+            self.bound[symbol] = start
 
             def emit(index: Indices, block: Block) -> None:
-                place = join_position(node, operand, index)
+                begin = index[axis] + Dim.symbol(symbol)
+                place = (*index[:axis], begin, *index[axis + 1 :])
                 block.out.append(Store(self.outputs[at], place, self.values.at(value, index)))
 
             return _shape(value), [_Sink(_shape(value), emit)]
 
-        return [nest(operand) for operand in range(len(node.operands))]
+        return [nest(operand, start) for operand, start in enumerate(join_starts(node))]
 
     def _special(self) -> list[tuple[tuple[Size, ...], list[_Sink]]]:
         found: list[tuple[tuple[Size, ...], list[_Sink]]] = []
@@ -308,7 +314,7 @@ class _Lowering:
         kernel = Kernel(kernel.name, kernel.params, kernel_dims(kernel), kernel.body)
         return Lowered(
             kernel, tuple(inputs), tuple(range(len(region.results))), tuple(self.bases),
-            safe_pairs(kernel),
+            safe_pairs(kernel), self.bound,
         )  # fmt: skip
 
 

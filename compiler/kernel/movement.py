@@ -265,13 +265,12 @@ def is_join(node: Node) -> bool:
     return node.op.structure is Structure.MOVEMENT and "axis" in node.attrs
 
 
-def join_position(node: Node, operand: int, index: Indices) -> Indices:
-    """Where an element of one operand of a join lands."""
-    axis = node.attrs["axis"]
-    start: Size = 0
-    for earlier in node.operands[:operand]:
-        start = start + earlier.tensor.shape[axis]
-    return (*index[:axis], index[axis] + start, *index[axis + 1 :])
+def join_starts(node: Node) -> list[Size]:
+    """Where each operand of a join begins along the axis."""
+    starts: list[Size] = [0]
+    for operand in node.operands[:-1]:
+        starts.append(starts[-1] + operand.tensor.shape[node.attrs["axis"]])
+    return starts
 
 
 MOVEMENTS: dict[str, Movement] = {

@@ -6,9 +6,10 @@ Not here: which nodes make a region (passes/fuse.py), the lowering itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..dims import Size
 from ..ir.graph import Node, Value
 from ..types import TensorType
 from .kernel import Kernel
@@ -38,6 +39,7 @@ class Lowered:
     bases: per output, the region's parameter whose content the output's memory must hold
     before the launch (an update in place), None for memory that is only written.
     safe: pairs (input, output), counted as above, that may be one memory.
+    bound: sizes of the kernel's dims that are no symbols of the region.
     """
 
     kernel: Kernel
@@ -45,6 +47,7 @@ class Lowered:
     outputs: tuple[int, ...]
     bases: tuple[int | None, ...]
     safe: frozenset[tuple[int, int]]
+    bound: Mapping[str, Size]
 
 
 def region_of(node: Node, strided: frozenset[int] = frozenset()) -> Region:

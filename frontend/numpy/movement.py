@@ -61,7 +61,8 @@ def _reshaped(array: TracedArray, new: tuple[Size, ...], copy: Any = None) -> Tr
     trace = array.tracing
     have, want = product(array.tensor_type.shape), product(new)
     if have != want:  # equal by a guard on what divides what: cut to the same expression
-        array = _reshaped(array, (have,), copy).view_by(Slice((0,), (want,), (1,)))
+        row = _reshaped(array, (have,), copy).view_by(Slice((0,), (want,), (1,)))
+        return row.view_by(Reshape(new))
     step = Reshape(new)
     if copy is not True:
         if array.is_plain or new == array.tensor_type.shape:

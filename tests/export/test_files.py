@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.errors import TracemillError
+from tracemill.compiler.ir.parser import parse_graph
+from tracemill.export import refuse_host_calls
 
 pytestmark = [pytest.mark.cpu, pytest.mark.tool("cc")]
 _fresh = itertools.count()
@@ -117,10 +120,22 @@ def test_what_needs_python_is_refused_by_name(tmp_path: Path) -> None:
     x = np.ones(20)
     text = refused(writes, tmp_path / "libw.so", x)
     assert "[TM113]" in text
-    assert "'table'" in text
+    assert f"test_files.py:{writes.__wrapped__.__code__.co_firstlineno + 2}, in writes" in text
     assert "tm.Variable" in text
     assert "cpu:1" in refused(placed, tmp_path / "libw.so", x)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_call_back_into_python_is_refused() -> None:
+    graph = parse_graph(
+        """graph @f(%x: f32[n]) -> f32[n] {
+          %token = print %x {text="{}"} : token
+          return %x, %token
+        }"""
+    )
+    with pytest.raises(TracemillError, match="TM113") as caught:
+        refuse_host_calls(compile_graph(graph))
+    assert "text='{}'" in str(caught.value)
 
 
 def test_what_the_system_lacks_is_said_with_the_fix(tmp_path: Path) -> None:

@@ -64,11 +64,14 @@ def test_a_scheduled_kernel_computes_the_same_bits_in_any_order(seed: int) -> No
     for node in graph.nodes:
         if node.op.structure in QUIET or "value" in node.attrs:
             continue
-        kernel = lower(region_of(node)).kernel
+        lowered = lower(region_of(node))
+        kernel = lowered.kernel
         verify_kernel(kernel)
         scheduled = default_schedule(kernel, Target(int(rng.choice([0, 128, 256, 512])), 2))
         verify_kernel(scheduled)
-        dims = {name: int(rng.integers(0, 6)) for name in kernel.dims}
+        dims = {name: int(rng.integers(0, 6)) for name in ("n", "m", *kernel.dims)}
+        for name, size in lowered.bound.items():
+            dims[name] = size.evaluate(dims) if isinstance(size, Dim) else size
         arrays = arrays_for(kernel, dims, seed)
         if any(p.mode == "out" for p in kernel.params):
             assert run(kernel, arrays, dims, None) == run(scheduled, arrays, dims, seed)
@@ -166,6 +169,6 @@ def test_the_verifier_names_what_is_wrong() -> None:
     assert "y is no buffer" in text
     assert "out_z is no buffer" in text
     marked = vectorize(vectorize(kernel, "r", 8), "j", 8)
-    inner = [s for s in walk(marked.body) if isinstance(s, Parallel) and s.axis == "j"][0]
+    inner = next(s for s in walk(marked.body) if isinstance(s, Parallel) and s.axis == "j")
     outside = Kernel("k", kernel.params, kernel.dims, (inner,))
     assert any("is not known here" in c for c in complaints_about(outside))

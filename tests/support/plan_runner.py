@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.kernel.interpreter import interpret
+from tracemill.compiler.kernel.kernel import Kernel
 from tracemill.compiler.plan import (
     CommitPoint,
     Copy,
@@ -140,9 +141,15 @@ class PlanRun:
             view = array if array.shape == shape else array.view().reshape(shape)
             assert np.shares_memory(view, array) or not array.size
             arrays.append(view)
-        failed = interpret(kernel, arrays, dims, self.shuffle)
+        failed = self.kernel(kernel, arrays, dims, self.sizes[row.extent])
         if failed is not None:
             raise PlanFailed(self.plan.error_places[row.errors + failed])
+
+    def kernel(
+        self, kernel: Kernel, arrays: list[Array], dims: dict[str, int], extent: int
+    ) -> int | None:
+        """Run one kernel in place; the number of its first failure."""
+        return interpret(kernel, arrays, dims, self.shuffle)
 
 
 def run_plan(

@@ -5,8 +5,6 @@ Invariants: the operands are read only inside the area: columns under a mask, ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from llvmlite import ir
 
 from ....compiler.kernel.products import COLUMN_BYTES
@@ -26,18 +24,20 @@ def emit_columns(area: Area, gathered: bool) -> ir.Value:
     """Sums of the next rows, all columns of the area; how many rows that is."""
     b = area.frame.builder
     left = b.sub(area.row_end, area.row)
-    shapes = area.g.direct
-    ways: list[tuple[ir.Value | None, Callable[[], ir.Value]]] = []
-    if not gathered:
-        shapes = tuple(shape for shape in shapes if shape[0] > 1)
-        alone = b.icmp_signed("==", left, number(1))
-        ways.append((b.or_(area.streams, alone), lambda: emit_streaming(area)))
-    for at, shape in enumerate(shapes):
-        enough = None
-        if at < len(shapes) - 1:
-            enough = b.icmp_signed(">", left, number(shapes[at + 1][0]))
-        ways.append((enough, lambda shape=shape: _Tile(area, *shape, gathered).emit()))
-    return choose(b, ways)
+    rows, vectors = area.g.direct
+
+    def tile() -> ir.Value:
+        return _Tile(area, rows, vectors, gathered).emit()
+
+    def line() -> ir.Value:
+        return _Tile(area, 1, vectors, gathered).emit()
+
+    if area.found.m is None:
+        return line() if gathered else emit_streaming(area)
+    if gathered:
+        return choose(b, [(b.icmp_signed(">", left, number(1)), tile), (None, line)])
+    few = b.icmp_signed("<=", left, number(rows // 2))
+    return choose(b, [(b.or_(area.streams, few), lambda: emit_streaming(area)), (None, tile)])
 
 
 class _Tile:

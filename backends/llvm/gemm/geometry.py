@@ -36,7 +36,7 @@ class Geometry:
     depth: int
     block_rows: int
     block_columns: int
-    direct: tuple[tuple[int, int], ...]  # rows x vectors of direct tiles, the largest first
+    direct: tuple[int, int]  # rows and vectors of a direct tile
 
     @property
     def element(self) -> ir.Type:
@@ -81,11 +81,6 @@ def geometry_of(machine: Machine, dtype: DType) -> Geometry:
     parts = part_count(packed)
     bits = machine.vector_bits
     rows = {512: 12, 256: 6}.get(bits, 4) // parts
-    direct: tuple[tuple[int, int], ...] = ((8, 2), (4, 4), (1, 8))
-    if bits < 512:
-        direct = ((4, 2), (1, 8))
-    if parts == 2:
-        direct = tuple((max(1, r // 2), v if r > 1 else v // 2) for r, v in direct)
     return Geometry(
         dtype=packed,
         real=real,
@@ -96,5 +91,5 @@ def geometry_of(machine: Machine, dtype: DType) -> Geometry:
         depth=_DEPTH_BYTES // packed.itemsize,
         block_rows=_BLOCK_ROWS,
         block_columns=_WIDTH_BYTES // packed.itemsize // parts,
-        direct=direct,
+        direct=((8 if bits == 512 else 4) // parts, 2),
     )

@@ -18,7 +18,7 @@ from ..indices import scalar_size
 from ..types import memory_element, part_count
 from .area import Area
 from .code import (
-    advance, broadcast, either, lanes_below, load_elements, loop, multiply_add, number, zero_of,
+    advance, broadcast, lanes_below, load_elements, loop, multiply_add, number, zero_of,
 )  # fmt: skip
 
 _DEPTH = 8
@@ -110,7 +110,7 @@ class _Stream:
         if area.found.m is None:
             single()
         else:
-            either(b, b.icmp_signed("==", self.rows, number(1)), single, several)
+            several()
 
     def factors(self, places: list[ir.Value], part: int) -> list[ir.Value]:
         """One part of left elements, each in all lanes."""

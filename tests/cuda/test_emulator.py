@@ -1,0 +1,42 @@
+"""Kernels mapped to a grid compute in the emulator what machine code computes on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import optree
+import pytest
+
+from grid_kernels import SUITE, GridRun, plan_of
+from kernel_runner import sym
+from tracemill.backends.cuda.emulator import emulate
+from tracemill.compiler.kernel.grid import map_to_grid
+from tracemill.compiler.kernel.kernel import Check, Kernel, Load, Parallel, Parameter
+from tracemill.compiler.types import BOOL
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.mark.parametrize("blocks", [None, 3], ids=["a block each", "three blocks"])
+@pytest.mark.parametrize("name", SUITE)
+def test_the_emulator_and_machine_code_agree_on_every_kernel(name, blocks):
+    function, args = SUITE[name]
+    run = GridRun(plan_of(name), [a.copy() for a in args], {}, 0, blocks=blocks)
+    results = run.run()
+    assert run.compared
+    wanted = optree.tree_leaves(function(*args))
+    assert len(results) == len(wanted)
+    for got, want in zip(results, wanted):
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
+
+
+def test_the_least_failure_is_reported_whoever_finds_it():
+    params = (Parameter("p", BOOL, (600,), "in"), Parameter("q", BOOL, (600,), "in"))
+    index = (sym("i"),)
+    body = (Load("a", "p", index, BOOL), Load("b", "q", index, BOOL), Check("b"), Check("a"))
+    mapped = map_to_grid(Kernel("checks", params, (), (Parallel("i", 600, body),)))
+    p, q = np.ones(600, bool), np.ones(600, bool)
+    assert emulate(mapped, [p, q], {}) is None
+    p[599] = False
+    assert emulate(mapped, [p, q], {}) == 1
+    q[5] = False
+    assert emulate(mapped, [p, q], {}) == 0
