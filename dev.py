@@ -32,7 +32,7 @@ LAYERS = {
     "backends": "backends",
 }
 PACKAGED = ["pyproject.toml", "setup.py", "README.md", "LICENSE", *LAYERS.values()]
-SPACE = {"test": 1.0, "examples": 1.0, "dev": 1.2, "bench": 9.0}  # GB once installed, rounded up
+SPACE = {"test": 1.0, "examples": 1.0, "dev": 1.6, "bench": 9.0}  # GB once installed, rounded up
 MADE_HERE = (
     ".venv .venv-bench .typepath .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist out"
     " tracemill.egg-info"
@@ -357,7 +357,7 @@ def workers():
 def run_tests(tier, arguments):
     """Run pytest against the installed wheel; -P keeps the checkout off the import path."""
     environment = Environment(".venv")
-    environment.install("test")
+    environment.install("test" if tier == "test" else "dev")
     options = ["--installed", "--tier", tier, "-n", workers(), "--dist", "worksteal"]
     return environment.run("-P", "-m", "pytest", *options, *arguments)
 
@@ -389,6 +389,13 @@ def bench(arguments):
     environment = Environment(".venv-bench")
     environment.install("bench")
     return environment.run("-m", "benchmarks", *arguments)
+
+
+def docs(arguments):
+    """Write the generated pages of docs/ (`--check` says which are out of date)."""
+    environment = Environment(".venv")
+    environment.install("test")
+    return environment.run("-P", "docs/generate.py", *arguments)
 
 
 def dev(arguments):
@@ -433,6 +440,7 @@ COMMANDS = {
     "test-all": test_all,
     "nightly": nightly,
     "bench": bench,
+    "docs": docs,
     "dev": dev,
     "lint": lint,
     "typecheck": typecheck,

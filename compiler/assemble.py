@@ -8,58 +8,22 @@ Not here: fusion, lowering, the order and the sharing of memory.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .dims import Dim, Size, product
 from .errors import error
 from .ir.graph import Graph, Node, Value
+from .jobs import Assembled, CopyJob, HostJob, LaunchJob, Note
 from .kernel.lowering_values import Unlowered
 from .kernel.movement import is_view
 from .kernel.region import Region, region_of
 from .kernel.schedule import Target
-from .kernels import Kernels, Ready
+from .kernels import Kernels
 from .ops.definition import Structure
 from .passes.schedule import FIXED, OUTPUT, STRIDED, TARGET, TEMPORARY, Cell, Step, schedule
-from .plan import ErrorPlace, ExecutionPlan, Origin, Result
+from .plan import ErrorPlace, ExecutionPlan, Origin
 from .rows import PlanWriter
-from .types import DType, TensorType, TokenType
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What a cell is: its element type, shape, origin, position among its origin, a name."""
-
-    dtype: DType
-    shape: tuple[Size, ...]
-    origin: Origin
-    index: int = 0
-    name: str = ""
-    strided: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchJob:
-    """Run the kernels of a region: their parameters are the step's reads, then its writes.
-
-    places: per stage, what each of its failures is.
-    """
-
-    ready: Ready
-    node: Node | None
-    places: tuple[tuple[ErrorPlace, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CopyJob:
-    """Copy the bytes of the one read to the one write."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostJob:
-    """Call back with the arrays read."""
-
-    node: Node
+from .types import TensorType, TokenType
 
 
 class Assembly:
@@ -215,36 +179,42 @@ class Assembly:
 
     def plan(self, returns: Sequence[int] | None) -> ExecutionPlan:
         """The plan that returns the results at these positions."""
-        tensors = [
-            at for at, v in enumerate(self.graph.results) if isinstance(v.type, TensorType)
-        ]
+        tensors = [at for at, v in enumerate(self.graph.results) if isinstance(v.type, TensorType)]
         if returns is None:
             written = set(self.writes.values())
             returns = [at for at in tensors if at not in written]
         returned = self.outputs(returns)
-        writer = PlanWriter(self, schedule(self.steps, self.finals()))
-        return writer.plan(returned)
+        scheduled = schedule(self.steps, self.finals())
+        assembled = Assembled(
+            self.graph.name,
+            tuple(self.params),
+            self.variables,
+            tuple(self.constants),
+            self.symbols(),
+            self.copying,
+            self.kernels.made,
+        )
+        return PlanWriter(assembled, scheduled).plan(returned)
 
     def outputs(self, returns: Sequence[int]) -> list[tuple[Cell, bool]]:
-        """The cell of each returned value, and whether it is of rank 0."""
+        """The cell of each returned value, and whether it is of rank 0.
+
+        Each is an array of its own, one that is listed twice as well.
+        """
         found: list[tuple[Cell, bool]] = []
-        claimed: dict[int, Cell] = {}
         for at in returns:
             if at < 0:
                 found.append((self.params[-1 - at], False))
-                continue
-            value = self.graph.results[at]
-            if at not in claimed:
-                claimed[at] = self.output(value, len(claimed))
-            found.append((claimed[at], not value.tensor.shape))
+            else:
+                value = self.graph.results[at]
+                made = sum(cell.note.origin is Origin.OUTPUT for cell, _ in found)
+                found.append((self.output(value, made), not value.tensor.shape))
         return found
 
     def output(self, value: Value, index: int) -> Cell:
-        """An output that holds the value; the caller's own array where the value is that."""
+        """An output that holds the value: its own cell where nothing else needs that."""
         cell = self.cells[value]
         note = cell.note
-        if value.node is None and cell.kind == FIXED:
-            return cell
         type = value.tensor
         if cell.kind == TEMPORARY:
             cell.kind = OUTPUT
@@ -286,6 +256,3 @@ class Assembly:
 def _place(node: Node) -> ErrorPlace:
     code = node.attrs.get("code", "TM230")
     return ErrorPlace(node.op.name, code, node.location)
-
-
-__all__ = ["STRIDED", "Assembly", "CopyJob", "HostJob", "LaunchJob", "Note", "Result"]

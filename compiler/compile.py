@@ -9,11 +9,12 @@ Not here: guards, Python structures of arguments and results (frontend), machine
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .assemble import Assembly
-from .dims import Dim
 from .ir.graph import Graph
 from .kernel.schedule import Target
 from .passes.fuse import Fuse
@@ -46,6 +47,32 @@ def compile_graph(
     memory. returns: positions of results that the call returns, in order; -1 - p returns
     parameter p itself; by default all tensors that `writes` does not name.
     """
+    with uncollected():
+        return _plan(graph, strided, target, params, writes, returns, fuse)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without garbage collection: compilation makes many objects that stay, and no cycles that
+    matter; looking through all of them again and again would cost more than the work."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _plan(
+    graph: Graph,
+    strided: frozenset[int],
+    target: Target | None,
+    params: Sequence[Parameter] | None,
+    writes: Mapping[int, int] | None,
+    returns: Sequence[int] | None,
+    fuse: bool,
+) -> ExecutionPlan:
     if fuse:
         graph = Fuse().run(graph)
     assembly = Assembly(
@@ -59,13 +86,3 @@ def compile_graph(
         dict(writes or {}),
     )
     return assembly.plan(returns)
-
-
-def symbol_sources(graph: Graph) -> dict[str, tuple[int, int]]:
-    """For each dim symbol a parameter and an axis that is the bare symbol."""
-    found: dict[str, tuple[int, int]] = {}
-    for at, value in enumerate(graph.params):
-        for axis, size in enumerate(value.tensor.shape):
-            if isinstance(size, Dim) and size.name is not None:
-                found.setdefault(size.name, (at, axis))
-    return found

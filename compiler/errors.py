@@ -13,16 +13,18 @@ subclass of the class NumPy raises.
 
 Invariants: a code is in `CODES` once, with its class and the sentence of its page in the
 documentation; a code never changes its meaning.
-Not here: who raises what; the codes of the verifier (V...: they speak about graphs, not about
-the user's program).
+Not here: what to do about each (error_help.py); who raises what; the codes of the verifier
+(V...: they speak about graphs, not about the user's program).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from .error_help import HELP
 
 
 class TracemillError(Exception):
@@ -196,13 +198,14 @@ class CacheWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One row of the documentation: the class raised and what the code means."""
+    """One row of the documentation: the class raised, what the code means, what to do."""
 
     error: type[TracemillError]
     title: str
+    help: str = ""
 
 
-CODES: Mapping[str, Code] = {
+_ROWS: Mapping[str, Code] = {
     # tracing
     "TM101": Code(TraceError, "A traced value was asked for its truth value."),
     "TM102": Code(TraceError, "A traced value was asked for its number."),
@@ -263,6 +266,9 @@ CODES: Mapping[str, Code] = {
     "TM532": Code(DeadlineExceeded, "The call ran past its deadline."),
     "TM533": Code(WorkerLost, "A process that takes part is gone."),
     "TM540": Code(ExportError, "A C library could not be linked or written."),
+}
+CODES: Mapping[str, Code] = {
+    code: replace(row, help=HELP.get(code, "")) for code, row in _ROWS.items()
 }
 
 

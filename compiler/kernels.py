@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .dims import Dim, Size, minimum
-from .kernel.contraction import contraction_of
+from .dims import Dim, Size
 from .kernel.cost import kernel_work
 from .kernel.fingerprint import dims_in_order, fingerprint, region_key
 from .kernel.halves import phases
@@ -105,13 +104,13 @@ class Kernels:
         extent: Size | None = None,
         work: Size | None = None,
     ) -> Stage:
-        """A launch. A product counts tiles (`extent`) and is scheduled where it is generated;
-        of any other kernel `extent` only says whether it runs."""
-        tiles = extent is not None and contraction_of(kernel) is not None
+        """A launch. The stages of a product count tiles or panels (`extent`) and are scheduled
+        where they are generated."""
+        tiles = extent is not None
         if not tiles:
             kernel = default_schedule(kernel, self.target)
             outer = _threaded_extent(kernel)
-            extent = outer if extent is None else minimum(outer, extent)
+            extent = outer
         kernel = replace(kernel, dims=dims_in_order(kernel))
         verify_kernel(kernel)
         text = fingerprint(kernel)

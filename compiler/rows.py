@@ -7,10 +7,11 @@ Not here: decisions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .dims import Size
 from .ir.graph import Node
+from .jobs import Assembled, HostJob, LaunchJob
 from .kernels import Ready, Stage
 from .passes.schedule import STRIDED, TARGET, TEMPORARY, Cell, Schedule, Step
 from .plan import (
@@ -27,17 +28,14 @@ from .plan import (
 )
 from .sizes import SizeProgram
 
-if TYPE_CHECKING:
-    from .assemble import Assembly
-
 
 class PlanWriter:
     """Writes one plan."""
 
-    def __init__(self, assembly: Assembly, scheduled: Schedule) -> None:
-        self.assembly = assembly
+    def __init__(self, assembled: Assembled, scheduled: Schedule) -> None:
+        self.assembled = assembled
         self.scheduled = scheduled
-        self.sizes = SizeProgram(assembly.symbols())
+        self.sizes = SizeProgram(assembled.symbols)
         self.rows: list[Row] = []
         self.buffers: list[BufferSpec] = []
         self.callbacks: list[Any] = []
@@ -46,7 +44,7 @@ class PlanWriter:
         self._launch: dict[int, tuple[tuple[int, ...], int, int]] = {}
         self.offsets, self.arena = self._layout(scheduled.slots)
         self._written = self._targets_written()
-        for cell in [*assembly.params, *assembly.variables.values()]:
+        for cell in [*assembled.params, *assembled.variables.values()]:
             self.buffer(cell)
 
     def plan(self, returned: list[tuple[Cell, bool]]) -> ExecutionPlan:
@@ -58,20 +56,20 @@ class PlanWriter:
         if self.scheduled.commit == len(self.scheduled.steps):
             self.rows.append(CommitPoint())
         for source, target in self.scheduled.copies:
-            self.step(Step(self.assembly.copying(source, target), (source,), (target,)))
-        assembly = self.assembly
+            self.step(Step(self.assembled.copying(source, target), (source,), (target,)))
+        assembled = self.assembled
         results = tuple(Result(self.buffer(cell), scalar) for cell, scalar in returned)
         return ExecutionPlan(
-            name=assembly.graph.name,
+            name=assembled.name,
             sizes=tuple(self.sizes.rows),
             size_symbols=dict(self.sizes.symbols),
             buffers=tuple(self.buffers),
-            kernels=tuple(assembly.kernels.made),
+            kernels=tuple(assembled.kernels),
             rows=tuple(self.rows),
             results=results,
             arena_bytes=self.arena,
-            constants=tuple(assembly.constants),
-            variables=tuple(assembly.variables),
+            constants=tuple(assembled.constants),
+            variables=tuple(assembled.variables),
             callbacks=tuple(self.callbacks),
             error_places=tuple(self.places),
         )
@@ -103,23 +101,22 @@ class PlanWriter:
             assert base is not None
             self.copy(base, step.writes[at])
         job = step.job
-        ready = getattr(job, "ready", None)
-        if ready is not None:
+        if isinstance(job, LaunchJob):
             self.launch(job, step)
-        elif step.writes:
-            self.copy(step.reads[0], step.writes[0])
-        else:
+        elif isinstance(job, HostJob):
             self.host(job.node, step)
+        else:
+            self.copy(step.reads[0], step.writes[0])
 
     def copy(self, source: Cell, target: Cell) -> None:
         """A row that copies bytes, or a kernel where one side is strided."""
-        job = self.assembly.copying(source, target.memory())
-        if hasattr(job, "ready"):
+        job = self.assembled.copying(source, target.memory())
+        if isinstance(job, LaunchJob):
             self.launch(job, Step(job, (source,), (target,)))
         else:
             self.rows.append(Copy(self.buffer(source), self.buffer(target)))
 
-    def launch(self, job: Any, step: Step) -> None:
+    def launch(self, job: LaunchJob, step: Step) -> None:
         """A row for each stage of a region."""
         ready: Ready = job.ready
         node: Node | None = job.node

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .differentiation import gradients as gradients
     from .differentiation import stop_gradient as stop_gradient
     from .differentiation import value_and_grad as value_and_grad
+    from .printing import print as print
     from .program import Program as Program
     from .program import Spec as Spec
     from .switches import disable_jit as disable_jit
@@ -37,6 +38,7 @@ _HOMES = {
     "jit": "compiled",
     "CompiledFunction": "compiled",
     "Variable": "variable",
+    "print": "printing",
     "disable_jit": "switches",
     "show_config": "configuration",
     "set_num_threads": "engine",
@@ -53,7 +55,8 @@ _HOMES = {
 }
 _MODULES = ("nn", "optim", "special", "random")
 
-__all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604  names, computed from one table
+# Names, computed from one table; `print` stays out: a star import must not hide Python's own.
+__all__ = [*(name for name in _HOMES if name != "print"), *_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
@@ -69,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "print"])

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from .backends.llvm.native.constants import constant_input
 from .backends.llvm.native.encoder import (
     Frame,
@@ -24,6 +26,7 @@ from .backends.llvm.native.from_plan import Leaf, SizeRelation, place, specialis
 from .backends.llvm.native.layout import Build, Kind, Source
 from .compiler.dims import Dim, Size
 from .compiler.plan import ExecutionPlan, Origin
+from .printing import callback
 from .specialise import ArraySpec, StaticSpec, Traced
 from .tracing.access import Access, AttributeStep, CellContent, FlatArgument, GlobalName, Root
 from .tracing.guards import (
@@ -69,6 +72,7 @@ def bind(
             s: (table.leaf_at[leaf], axis) for s, (leaf, axis) in traced.symbol_places.items()
         },
         cells=cells,
+        callbacks=[callback(attributes) for attributes in plan.callbacks],
         result=_result(traced, positions),
         keep=keep,
     )
@@ -267,6 +271,9 @@ def _part(
     assert isinstance(output, TensorOutput), output
     if output.kind in _PYTHON:
         return Structure(Build.CALL, (positions[index],), _PYTHON[output.kind])
+    if output.kind == "array" and not traced.trace.graph.results[output.result].tensor.shape:
+        first = index if output.same_as is None else output.same_as
+        return Structure(Build.CALL, (positions[first],), np.asarray)  # rank 0, but no scalar
     return positions[index]
 
 

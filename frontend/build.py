@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from . import engine
 from .compiler.compile import Parameter, compile_graph
 from .compiler.kernel.schedule import Target
-from .compiler.passes import PIPELINE
+from .compiler.passes import PASSES, PIPELINE
 from .compiler.passes.base import run_passes
 from .compiler.plan import ExecutionPlan, Origin
+from .progress import phase
+from .reports import PassReport, ReportingStore, report_graph, report_kernels
 from .runtime.backend import LoadedKernels
+from .settings import logs
 from .specialise import ArraySpec, Traced
 from .tracing.result import InputOutput, SizeOutput, TensorOutput
 from .variable import default_store
@@ -43,8 +46,14 @@ class Built:
 
 def build(traced: Traced) -> Built:
     """Optimise, plan, compile or load from the cache."""
+    report_graph(traced.trace.graph)
     plan, positions = plan_of(traced)
-    loaded = engine.backend().compile_kernels(plan.kernels, engine.code_store())
+    report_kernels(plan.kernels)
+    phase("machine code", len(plan.kernels))
+    code = ReportingStore(engine.code_store(), plan.kernels)
+    loaded = engine.backend().compile_kernels(plan.kernels, code)
+    code.close()
+    phase("native tables")
     store = default_store()
     store.use_locks(engine.native())  # before native code first touches a cell
     cells = [store.cell(name) for name in plan.variables]
@@ -57,7 +66,13 @@ def plan_of(
 ) -> tuple[ExecutionPlan, Mapping[int, int]]:
     """The plan, and which of its results each flat output is. target: this machine by default."""
     result = traced.trace
-    graph = run_passes(result.graph, PIPELINE).graph
+    phase("passes")
+    report = PassReport(result.graph) if logs("passes") else None
+    graph = run_passes(result.graph, PIPELINE, report).graph
+    if report is not None:
+        graph = PASSES["fuse"].run(graph)
+        report("fuse", graph)
+    phase("kernels and plan")
     returns, positions = _returns(traced)
     plan = compile_graph(
         graph,
@@ -66,22 +81,32 @@ def plan_of(
         params=[Parameter(_ORIGINS[item.kind], at) for at, item in enumerate(result.inputs)],
         writes=result.writes,
         returns=returns,
+        fuse=report is None,
     )
     return plan, positions
 
 
 def _returns(traced: Traced) -> tuple[list[int], dict[int, int]]:
     """What the plan returns, and the position there of each flat output (see `Built`)."""
-    wanted: dict[int, int] = {}
+    returns: list[int] = []
+    positions: dict[int, int] = {}
+    parameters: dict[int, int] = {}
     for index, output in enumerate(traced.trace.outputs):
-        if isinstance(output, InputOutput):
-            wanted[index] = -1 - output.input
-        elif isinstance(output, TensorOutput):
-            wanted[index] = output.result
+        if isinstance(output, TensorOutput):
+            if output.same_as is None:
+                positions[index] = len(returns)
+                returns.append(output.result)
+            else:
+                positions[index] = positions[output.same_as]
+        elif isinstance(output, InputOutput):
+            parameters[index] = output.input
         elif isinstance(output, SizeOutput):
-            wanted |= {-1 - p: -1 - p for p, _ in traced.size_places(output.size).values()}
-    returns = list(dict.fromkeys(wanted.values()))
-    return returns, {index: returns.index(result) for index, result in wanted.items()}
+            parameters |= {-1 - p: p for p, _ in traced.size_places(output.size).values()}
+    for index, parameter in parameters.items():
+        if -1 - parameter not in returns:
+            returns.append(-1 - parameter)
+        positions[index] = returns.index(-1 - parameter)
+    return returns, positions
 
 
 def _strided(traced: Traced) -> list[int]:

@@ -18,6 +18,7 @@ from typing import Any
 from .compiler.ir.graph import Value
 from .compiler.ops.shaping import zeros_like
 from .compiler.transforms.grad import gradients as append_gradients
+from .intercept.callee import callee
 from .lifted import lifted, read
 from .numpy.operands import value_of
 from .tracing.number import TracedNumber
@@ -101,7 +102,7 @@ def _value_and_grad(
         leaves.append(own)
         flat += [leaf.value for leaf in own]  # before the function writes to them
         trees.append(tree)
-    value = function(*given, **keywords)
+    value = callee(function)(*given, **keywords)
     loss = value[0] if has_aux else value
     found = iter(append_gradients(trace.builder, [_scalar(loss, "grad")], flat))
     answers = [

@@ -26,6 +26,7 @@ from .build import Built, build
 from .compiler.errors import error
 from .failures import raise_failure
 from .partitioned import Partitioned, device_constraints
+from .progress import compiling, phase
 from .recompiles import Compilation, Recompiles
 from .settings import log
 from .specialise import Traced, freed_axes, shape_text, trace_call
@@ -99,7 +100,8 @@ class Dispatcher:
             if version is None:
                 self._tracing.active = True
                 try:
-                    version = self.compile(call)
+                    with compiling(self.name):
+                        version = self.compile(call)
                 finally:
                     self._tracing.active = False
         if version.partitioned is not None:
@@ -133,6 +135,7 @@ class Dispatcher:
         reason = self._reason(call)
         self._freed |= freed_axes([v.traced for v in self.versions], call)
         names = self.leaf_names(call)
+        phase("tracing")
         traced = trace_call(
             self.function, self.signature, call, names, frozenset(self._freed), self._statics(call)
         )

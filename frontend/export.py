@@ -115,7 +115,10 @@ def _contiguous(value: Any) -> Any:
     """The example, arrays in C order: how an argument of a C function lies."""
     leaves, tree = flatten(value)
     return tree.rebuild(
-        [np.ascontiguousarray(x).reshape(x.shape) if isinstance(x, np.ndarray) else x for x in leaves]
+        [
+            np.ascontiguousarray(x).reshape(x.shape) if isinstance(x, np.ndarray) else x
+            for x in leaves
+        ]
     )
 
 
@@ -146,8 +149,6 @@ def _refuse(traced: Traced) -> None:
             item = result.inputs[output.input]
             what = f"returning an array from outside the function ({item.name}) itself"
             _cannot(what, "return a copy of it", item.location)
-        if isinstance(output, SizeOutput):
-            _cannot("returning a size as a Python number", "compute it in C")
     for guard in result.guards:
         if isinstance(guard, StridesGuard):
             _cannot(f"a function that looks at strides ({guard.text})")
@@ -198,16 +199,14 @@ def _describe(traced: Traced, plan: ExecutionPlan, shapes: Mapping[int, str]) ->
     )
 
 
-def _shapes(
-    plan: ExecutionPlan, traced: Traced, positions: Mapping[int, int]
-) -> dict[int, str]:
+def _shapes(plan: ExecutionPlan, traced: Traced, positions: Mapping[int, int]) -> dict[int, str]:
     """Sizes as text, by buffer of the plan: of arguments, and of results."""
     graph = traced.trace.graph
     found = {
         at: ", ".join(map(dim_text, value.tensor.shape)) for at, value in enumerate(graph.params)
     }
     for output, position in positions.items():
-        made = traced.trace.outputs[output]
+        made = traced.trace.outputs[output] if output >= 0 else None
         if isinstance(made, TensorOutput):
             shape = graph.results[made.result].tensor.shape
             found[plan.results[position].buffer] = ", ".join(map(dim_text, shape))
@@ -222,6 +221,9 @@ def _returned(
     found: dict[int | str, str] = {}
     for at, (output, path) in enumerate(zip(result.outputs, paths(result.structure), strict=True)):
         name = "out" + "".join(map(repr, path))
+        if isinstance(output, SizeOutput):
+            found[name] = f"the size {dim_text(output.size)}"
+            continue
         if at not in positions:
             found[name] = f"always {getattr(output, 'value', None)!r}"
             continue

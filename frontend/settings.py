@@ -47,10 +47,16 @@ def settings() -> Settings:
     return Settings(_log(), _cache_dir(), _threads(), _features())
 
 
+def logs(topic: str) -> bool:
+    """Whether the topic is switched on."""
+    return topic in settings().log
+
+
 def log(topic: str, text: str) -> None:
     """Write `text` to stderr when the topic is switched on."""
-    if topic in settings().log:
-        sys.stderr.write(f"tracemill {topic}: {text}\n")
+    if logs(topic):
+        gap = "" if text.startswith("\n") else " "
+        sys.stderr.write(f"tracemill {topic}:{gap}{text}\n")
 
 
 def _log() -> frozenset[str]:

@@ -15,7 +15,7 @@ Not here: time, traffic, warps, the machine code (llvm/nvptx).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from ...compiler.ops.scalar import ScalarFunction
 from ...compiler.ops.scalar_reference import evaluate
 from ...compiler.types import DType
 from ..llvm.bodies import body_of, combine_of
-from .emulated_memory import Array, Kind, KernelFault, Memory, Record, Touch
+from .emulated_memory import Array, KernelFault, Kind, Memory, Record, Touch
 
 Env = dict[str, Array]
 State = tuple[Array, ...]
@@ -184,7 +184,7 @@ class _Run:
         index, end = first, self.size(s.extent)
         while (self.active & (index < end)).any():
             self.symbols[s.axis] = index
-            self.among(index < end, s.body, env, bind is None)
+            self.among(index < end, s.body, env, bind != GRID)
             index = index + step
         self.in_thread = before
 
@@ -284,7 +284,7 @@ class _Run:
     def factor(self, factor: object) -> Array:
         if isinstance(factor, str):
             return self.symbols[factor]
-        operation, a, b = factor  # type: ignore[misc]
+        operation, a, b = cast(tuple[str, Size, Size], factor)
         x, y = self.size(a), self.size(b)
         made: Array = {
             "//": np.floor_divide, "%": np.mod, "min": np.minimum, "max": np.maximum

@@ -14,7 +14,7 @@ from ...compiler.kernel.grid import GridKernel, map_to_grid
 from ...compiler.kernel.kernel import Kernel
 from ..llvm.nvptx.module import ARCHITECTURES, ptx_text
 
-__all__ = ["ARCHITECTURES", "Entry", "PtxCode", "compile_ptx", "compile_mapped"]
+__all__ = ["ARCHITECTURES", "Entry", "PtxCode", "compile_mapped", "compile_ptx"]
 
 
 @dataclass(frozen=True, slots=True)

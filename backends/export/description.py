@@ -236,9 +236,7 @@ class _Writer:
 
     def variables(self) -> list[int]:
         """Buffers of Variables."""
-        return [
-            at for at, b in enumerate(self.plan.buffers) if b.origin is Origin.VARIABLE
-        ]
+        return [at for at, b in enumerate(self.plan.buffers) if b.origin is Origin.VARIABLE]
 
     def state(self, at: int) -> State:
         name = self.plan.variables[self.plan.buffers[at].index]

@@ -19,6 +19,13 @@ MEANINGS = {
     Status.MEMORY: "memory is short",
     Status.NAME: "there is no variable or output of this name or number",
 }
+_TERMS = (
+    " *",
+    " * Arrays are in C order, without gaps, aligned as their elements are; no two of a call",
+    " * overlap. Arrays the function read from outside itself are constants of the library.",
+    " * An instance serves one call at a time; several instances serve several threads.",
+    " */",
+)
 
 
 def header_text(
@@ -37,11 +44,7 @@ def header_text(
     name, guard = interface.name, f"TRACEMILL_{interface.name.upper()}_H"
     parts = [
         f"/* {name}: {_plain(origin)}, exported by tracemill for {features}.",
-        " *",
-        " * Arrays are in C order, without gaps, aligned as their elements are; no two of a call",
-        " * overlap. Arrays the function read from outside itself are constants of the library.",
-        " * An instance serves one call at a time; several instances serve several threads.",
-        " */",
+        *_TERMS,
         f"#ifndef {guard}",
         f"#define {guard}",
         "",
@@ -57,12 +60,7 @@ def header_text(
         "",
         f"typedef struct {name} {name};",
         "",
-        "/* A new instance; NULL if memory is short. */",
-        f"{name} *{name}_create(void);",
-        "",
-        "/* Free an instance; NULL is allowed. */",
-        f"void {name}_destroy({name} *{INSTANCE});",
-        "",
+        *_lifetime(name),
         *_run(interface),
         "",
         *_output_size(interface),
@@ -94,10 +92,23 @@ def _codes(name: str, places: Sequence[str]) -> list[str]:
     return lines
 
 
+def _lifetime(name: str) -> list[str]:
+    return [
+        "/* A new instance; NULL if memory is short. */",
+        f"{name} *{name}_create(void);",
+        "",
+        "/* Free an instance; NULL is allowed. */",
+        f"void {name}_destroy({name} *{INSTANCE});",
+        "",
+    ]
+
+
 def _run(interface: Interface) -> list[str]:
     told = [*(parameter.note for parameter in interface.call), *interface.remarks]
     notes = "".join(f"\n *   {_plain(note)}" for note in told)
-    comment = f"/* One call; 0, or the code of an error, which leaves variables as they were.{notes}\n */"
+    comment = (
+        f"/* One call; 0, or the code of an error, which leaves variables as they were.{notes}\n */"
+    )
     declarations = [f"{interface.name} *{INSTANCE}", *(p.declaration for p in interface.call)]
     return [*comment.split("\n"), *_function(f"int {interface.name}_run", declarations)]
 
@@ -130,7 +141,11 @@ def _function(head: str, declarations: Sequence[str]) -> list[str]:
     one = f"{head}({', '.join(declarations)});"
     if len(one) <= 100:
         return [one]
-    return [f"{head}(", *(f"    {text}," for text in declarations[:-1]), f"    {declarations[-1]});"]
+    return [
+        f"{head}(",
+        *(f"    {text}," for text in declarations[:-1]),
+        f"    {declarations[-1]});",
+    ]
 
 
 def _plain(text: str) -> str:

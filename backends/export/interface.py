@@ -45,9 +45,7 @@ class Interface:
         return tuple(p for p in self.call if p.word is Word.SIZE)
 
 
-def interface_of(
-    described: Description, name: str, returned: Mapping[int | str, str]
-) -> Interface:
+def interface_of(described: Description, name: str, returned: Mapping[int | str, str]) -> Interface:
     """The functions of a library called `name`.
 
     returned: the name of each output by buffer, and by name what else is returned.
@@ -93,16 +91,22 @@ def _output(result: Result, name: str, names: Names) -> list[CParameter]:
     room = names.unique(f"{name}_room")
     return [
         CParameter(
-            f"{c_type(result.dtype)} *{name}", "ptr", Word.POINTER, result.data,
+            f"{c_type(result.dtype)} *{name}",
+            "ptr",
+            Word.POINTER,
+            result.data,
             f"{name}: result, {array}",
         ),
         CParameter(
-            f"int64_t {room}", "i64", Word.ROOM, result.room,
+            f"int64_t {room}",
+            "i64",
+            Word.ROOM,
+            result.room,
             f"{room}: elements {name} has room for",
         ),
     ]
 
 
 def _array(dtype: str, shape: str, note: str | None) -> str:
-    text = f"{dtype}[{shape}]"
+    text = f"{dtype}[{shape}]" if shape else f"one {dtype}"
     return text if note is None else f"{text}, {note}"

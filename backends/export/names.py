@@ -45,7 +45,8 @@ _KEYWORDS = frozenset(
     " private protected public register reinterpret_cast restrict return short signed sizeof"
     " static static_assert static_cast struct switch template this thread_local throw true try"
     " typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor"
-    " xor_eq NULL linux unix size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t".split()
+    " xor_eq NULL linux unix size_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t"
+    " uint64_t".split()
 )
 
 

@@ -31,8 +31,6 @@ from ..llvm.native.language import (
     local,
     null,
     offset,
-    pointer,
-    ref,
     sizeof,
     u8,
 )
@@ -329,16 +327,3 @@ FUNCTIONS: tuple[Callable[..., object], ...] = (
     read_variable,
     write_variable,
 )
-__all__ = [
-    "FIRST_PLACE",
-    "FUNCTIONS",
-    "Incoming",
-    "Instance",
-    "Kept",
-    "Model",
-    "Produced",
-    "Status",
-    "Word",
-    "pointer",
-    "ref",
-]

@@ -8,7 +8,7 @@ loads LLVM.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.kernel.fingerprint import dims_in_order, fingerprint
@@ -128,7 +128,7 @@ class _Tables:
         found = self.library.kernels(kernels, [_key(kernel) for kernel in kernels])
         return [self.row(row, found) for row in self.described.rows]
 
-    def row(self, row: RowSpec, kernels: Sequence[Any]) -> Mapping[str, Any]:
+    def row(self, row: RowSpec, kernels: Sequence[Any]) -> dict[str, Any]:
         return {
             "kind": row.kind,
             "kernel": kernels[row.kernel] if row.kind is RowKind.LAUNCH else 0,
@@ -159,9 +159,7 @@ def _entries(interface: Interface, model: Any, with_states: bool) -> list[Entry]
         Entry(f"{name}_create", "create", "ptr", (), 0, (model,)),
         Entry(f"{name}_destroy", "destroy", "void", ("ptr",), 1),
         Entry(f"{name}_run", "run", "i32", ("ptr", *call), 1, packed=True),
-        Entry(
-            f"{name}_output_size", "output_size", "i64", ("ptr", "i32", *sizes), 2, packed=True
-        ),
+        Entry(f"{name}_output_size", "output_size", "i64", ("ptr", "i32", *sizes), 2, packed=True),
         Entry(f"{name}_error_message", "error_message", "ptr", ("i32",), 1, (model,)),
     ]
     if with_states:

@@ -41,15 +41,15 @@ def is_column_loop(frame: Frame, s: Parallel, body: Block) -> bool:
     if not reduces or any(bodies(x) and not isinstance(x, Reduce) for x in body):
         return False
     plain = {getattr(x, "name", "") for x in body if not isinstance(x, Reduce)}
-    return all(_streams(frame, r, plain) for r in reduces)
+    return all(_streams(frame, r, plain, s.axis) for r in reduces)
 
 
-def _streams(frame: Frame, r: Reduce, plain: set[str]) -> bool:
+def _streams(frame: Frame, r: Reduce, plain: set[str], column: str) -> bool:
     if r.tree or r.loose or any(bodies(x) for x in r.body):
         return False
     if isinstance(r.extent, int) and r.extent <= _UNROLLED:
         return False
-    if isinstance(r.extent, Dim) and any(name in frame.axes for name in r.extent.symbols()):
+    if isinstance(r.extent, Dim) and r.extent.symbols() & {column, *frame.axes}:
         return False
     if any(not isinstance(x, Let | Load | Store) and not hasattr(x, "name") for x in r.body):
         return False

@@ -8,7 +8,8 @@ Not here: in which order elements are folded (reduce.py, scan.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from llvmlite import ir
 
@@ -99,11 +100,11 @@ class Folding:
             result.append(Lane(lane.dtype, tuple(parts), width))
         return result
 
-    def _constants(self, values: object) -> State:
+    def _constants(self, values: Callable[[DType], tuple[Any, ...]]) -> State:
         state: State = []
         arity = self.monoid.arity
         for at in range(0, len(self.dtypes), arity):
-            for dtype, value in zip(self.dtypes[at : at + arity], values(self.dtypes[at])):  # type: ignore[operator]
+            for dtype, value in zip(self.dtypes[at : at + arity], values(self.dtypes[at])):
                 lane = constant_lane(dtype, value)
                 state.append(widen(self.frame.builder, lane, self.width))
         return state

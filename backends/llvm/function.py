@@ -1,7 +1,7 @@
 """A kernel as one LLVM function with the kernel ABI (ARCHITECTURE.md).
 
-A kernel that is a matrix product (`contraction_of`) is launched over tiles and has its own
-lowering; all others are their statements.
+A kernel that is a matrix product, or packs an operand of one, is launched over tiles and has its
+own lowering (gemm); all others are their statements.
 
 Not here: modules and object code (module.py).
 """
@@ -11,15 +11,12 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size
-from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.kernel import Kernel, Parameter
 from .block import emit_block
 from .control import leave_if_cancelled
-from .direct_product import emit_direct_product, lanes_over_k
 from .frame import Buffer, Frame, Level, constant
+from .gemm.kernels import emit_product
 from .machine import Machine
-from .packed_product import emit_packed_product
-from .row_product import emit_row_product
 from .site import Site
 from .types import I64, POINTER, VOID, intrinsic
 
@@ -43,15 +40,8 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
     builder.position_at_end(start)
     leave_if_cancelled(frame)
     _leave_if_empty(frame)
-    product = contraction_of(kernel)
-    if product is None:
+    if not emit_product(frame, symbol):
         frame.emit(kernel.body)
-    elif product.right.panels:
-        emit_packed_product(frame, product)
-    elif product.rows == 1 and product.n is not None and not lanes_over_k(frame, product):
-        emit_row_product(frame, product)
-    else:
-        emit_direct_product(frame, product)
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)
     if frame.streams:

@@ -33,6 +33,7 @@ from .types import I1, I32, Lane, any_lane, intrinsic, invert, splat, widen
 
 Block = tuple[Statement, ...]
 Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value] | None]
+Prepare = Callable[[], None] | None
 STRIP = 1 << 16
 _FOREVER = 1 << 62
 
@@ -45,7 +46,7 @@ def counted(
     step: int,
     body: Body,
     carried: Sequence[ir.Value] = (),
-    prepare: Callable[[], None] | None = None,
+    prepare: Prepare = None,
     work: Size | None = None,
 ) -> list[ir.Value]:
     """``for axis in begin, begin + step, ... < end``; the carried values after the last.
@@ -245,33 +246,39 @@ def _plain_loop(frame: Frame, axis: str, extent: Size, body: Block, unroll: int)
         return
     moved, kept = split_invariant(body, axis)
     stripped(
-        frame, axis, begin, end, 1, body, lambda: frame.emit(moved), lambda _: frame.emit(kept)
-    )
+        frame, begin, end, 1, body,
+        lambda first, last, work, prepare: counted(
+            frame, axis, first, last, 1, lambda _, __: frame.emit(kept), (), prepare, work
+        ),
+        lambda: frame.emit(moved),
+    )  # fmt: skip
 
 
 def stripped(
     frame: Frame,
-    axis: str,
     begin: ir.Value,
     end: ir.Value,
     step: int,
     body: Block,
-    prepare: Callable[[], None] | None,
-    emit: Callable[[ir.Value], None],
+    loop: Callable[[ir.Value, ir.Value, Size | None, Prepare], object],
+    prepare: Prepare = None,
 ) -> None:
-    """A counted loop that asks whether to stop: by inner work, or strip by strip."""
+    """Run `loop` over [begin, end) so that it asks whether to stop.
+
+    `loop` is given a range, the work of an iteration if it must ask itself (as it has inner
+    loops), and what it must emit before its first iteration. An outermost loop without inner
+    ones is run strip by strip.
+    """
     work = work_of(frame, body)
-    once = lambda index, _: emit(index)
     if work is not None or len(frame.levels) > 1:
-        counted(frame, axis, begin, end, step, once, prepare=prepare, work=work)
+        loop(begin, end, work, prepare)
         return
     builder = frame.builder
 
-    def strip(start: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
+    def strip(start: ir.Value, _: list[ir.Value]) -> None:
         stop = builder.add(start, constant(STRIP * step), flags=["nsw"])
         stop = intrinsic(builder, "llvm.smin", stop.type, [stop, end], stop.type)
-        counted(frame, axis, start, stop, step, once)
-        return ()
+        loop(start, stop, None, None)
 
     counted(frame, "(strip)", begin, end, STRIP * step, strip, prepare=prepare, work=STRIP * step)
 

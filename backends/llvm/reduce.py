@@ -7,7 +7,7 @@ Free: integers, index-carrying monoids and contractions, whose value no order ch
 order is not promised: a few accumulators, no blocks.
 
 Invariants: lanes without elements hold the neutral state, which is exact.
-Not here: scans (scan.py), matrix products worth a tile (gemm.py).
+Not here: scans (scan.py), column reductions (columns.py), matrix products (gemm).
 """
 
 from __future__ import annotations

@@ -82,7 +82,10 @@ class _Emission:
         return found
 
     def _found(self, node: Scalar) -> Lane | None:
-        key, position = (node.attr[0], node.attr[1]) if node.word == "result" else (node, 0)  # type: ignore[index]
+        key: object = node
+        position = 0
+        if node.word == "result":
+            key, position = node.attr  # type: ignore[misc]
         for scope in reversed(self.scopes):
             lanes = scope.get(key)
             if lanes is not None:

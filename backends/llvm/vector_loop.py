@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from ...compiler.dims import Dim, product
+from ...compiler.dims import Dim, Size, product
 from ...compiler.kernel.kernel import Checked, Parallel, Store
 from .access import resolve
 from .bodies import weight_of_block
@@ -66,30 +66,37 @@ class _VectorLoop:
         stride = self.width * self.copies
         length = builder.sub(self.end, self.begin)
         middle = builder.add(self.begin, builder.sub(length, _remainder(frame, length, stride)))
-        if streaming is not None and self.weight <= _TWICE:
-            self._main_twice(middle, streaming)
-        else:
-            self._main(middle, streaming)
+        stripped(
+            frame, self.begin, middle, stride, self.kept,
+            lambda first, last, work, _: self._main(first, last, work, streaming),
+        )  # fmt: skip
         static = isinstance(self.s.extent, int) and self.s.axis != frame.thread_axis
-        if not static or self.s.extent % stride:  # type: ignore[operator]
+        if not static or self.s.extent % stride:
             self._tail(middle)
 
-    def _main_twice(self, middle: ir.Value, streaming: Streaming) -> None:
+    def _main(
+        self, begin: ir.Value, end: ir.Value, work: Size | None, streaming: Streaming | None
+    ) -> None:
+        """Whole vectors; a light body once for each kind of store."""
         frame, builder = self.frame, self.frame.builder
+        if streaming is None or self.weight > _TWICE:
+            self._whole(begin, end, work, streaming)
+            return
         past, through, after = map(frame.block, ("past", "through", "after"))
         assert streaming.when is not None
         builder.cbranch(streaming.when, past, through)
         for block, kind in ((past, Streaming(streaming.buffers, None)), (through, None)):
             builder.position_at_end(block)
-            self._main(middle, kind)
+            self._whole(begin, end, work, kind)
             builder.branch(after)
         builder.position_at_end(after)
 
-    def _main(self, middle: ir.Value, streaming: Streaming | None) -> None:
-        """Whole vectors."""
+    def _whole(
+        self, begin: ir.Value, end: ir.Value, work: Size | None, streaming: Streaming | None
+    ) -> None:
         frame = self.frame
 
-        def whole(index: ir.Value) -> None:
+        def step(index: ir.Value, _: list[ir.Value]) -> None:
             with frame.vectorised(Lanes(self.s.axis, self.width)), frame.streaming(streaming):
                 frame.emit(self.kept)
                 for copy in range(1, self.copies):
@@ -97,7 +104,7 @@ class _VectorLoop:
                         frame.emit(self.kept)
 
         stride = self.width * self.copies
-        stripped(frame, self.s.axis, self.begin, middle, stride, self.kept, None, whole)
+        counted(frame, self.s.axis, begin, end, stride, step, work=work)
 
     def _tail(self, middle: ir.Value) -> None:
         """The rest: masked vectors, or single elements."""
@@ -119,7 +126,7 @@ class _VectorLoop:
         frame, builder = self.frame, self.frame.builder
         tail = tail_bits(frame, self.begin, self.end, self.width)
 
-        def step(index: ir.Value) -> None:
+        def step(index: ir.Value, _: list[ir.Value]) -> None:
             mask = step_mask(frame, index, self.end, self.width, tail)
             kind = streaming
             if streaming is not None:
@@ -132,7 +139,12 @@ class _VectorLoop:
             ):
                 frame.emit(self.kept)
 
-        stripped(frame, self.s.axis, self.begin, self.end, self.width, self.kept, None, step)
+        stripped(
+            frame, self.begin, self.end, self.width, self.kept,
+            lambda first, last, work, _: counted(
+                frame, self.s.axis, first, last, self.width, step, work=work
+            ),
+        )  # fmt: skip
 
     def _streaming(self) -> Streaming | None:
         """Which stores may go past the caches, and when; None if none may."""

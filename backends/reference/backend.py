@@ -95,7 +95,7 @@ def _array(
     low = sum(min(0, (n - 1) * s) for n, s in zip(shape, steps))
     high = sum(max(0, (n - 1) * s) for n, s in zip(shape, steps))
     memory = (ctypes.c_char * (high - low + dtype.itemsize)).from_address(address + low)
-    return np.ndarray(shape, dtype, memory, -low, tuple(steps))
+    return np.ndarray(shape, dtype, memoryview(memory), -low, tuple(steps))
 
 
 def _contiguous(shape: tuple[int, ...], step: int) -> list[int]:

@@ -56,9 +56,7 @@ def _accesses(kernel: Kernel) -> tuple[dict[str, list[_Access]], dict[str, list[
             here = (*path, (owner, at))
             if isinstance(statement, Load):
                 plain = all(not hasattr(i, "extent") for i in statement.index)
-                loads.setdefault(statement.buffer, []).append(
-                    _Access(statement.index, here, plain)
-                )
+                loads.setdefault(statement.buffer, []).append(_Access(statement.index, here, plain))
             elif isinstance(statement, Store):
                 plain = all(not hasattr(i, "extent") for i in statement.index)
                 stores.setdefault(statement.buffer, []).append(

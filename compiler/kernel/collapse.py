@@ -144,9 +144,7 @@ def _places(kernel: Kernel, outer: Loop, inner: Loop) -> _Places | None:
     return found
 
 
-def _place(
-    param: Parameter | None, index: Sequence[Index], outer: Loop, inner: Loop
-) -> int | None:
+def _place(param: Parameter | None, index: Sequence[Index], outer: Loop, inner: Loop) -> int | None:
     if param is None or param.strided:
         return None
     for at in range(len(index) - 1):

@@ -134,7 +134,9 @@ def _take_apart(kernel: Kernel) -> _Nest | None:
     body = kernel.body
     while True:
         before, loop, after = _split(body)
-        if loop is None or not all(isinstance(s, Let | Constant | IndexValue | Load) for s in before):
+        if loop is None or not all(
+            isinstance(s, Let | Constant | IndexValue | Load) for s in before
+        ):
             return None
         if parallel:
             around.extend(before)

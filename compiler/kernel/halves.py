@@ -82,9 +82,7 @@ def block_of(reduce: Reduce, block: str) -> Reduce:
 
 def partials(kernel: Kernel, dtypes: Sequence[DType], shape: tuple[Size, ...]) -> list[Parameter]:
     taken = names_of(kernel)
-    return [
-        Parameter(fresh("partial", taken), dtype, shape, "out") for dtype in dtypes
-    ]
+    return [Parameter(fresh("partial", taken), dtype, shape, "out") for dtype in dtypes]
 
 
 def names_of(kernel: Kernel) -> set[str]:
@@ -140,9 +138,7 @@ def with_folds(
     return tuple(s for s in out if bodies(s) or isinstance(s, Store) or id(s) in useful)
 
 
-def kernel_over(
-    kernel: Kernel, body: Body, partial: Sequence[Parameter], mode: str
-) -> Kernel:
+def kernel_over(kernel: Kernel, body: Body, partial: Sequence[Parameter], mode: str) -> Kernel:
     """A kernel over the parameters of the original that `body` uses, and the partial results."""
     used = {s.buffer for s in walk(body) if isinstance(s, Load | Store | Update)}
     params = [p for p in kernel.params if p.name in used]

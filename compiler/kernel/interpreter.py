@@ -1,7 +1,7 @@
 """Runs a kernel one element at a time: the oracle for schedules and back ends.
 
 Ops run by their records' NumPy references, words by the scalar language's, reductions by the
-definition in monoids.py. Parallel loops may be run in any order: `shuffle` draws one.
+definition in monoids.py. Parallel loops may be run in any order: `shuffle` makes one, in place.
 
 Invariants: obvious and slow; an access out of range is an error of the test, not of the kernel,
 except where the index is `Checked`.
@@ -10,8 +10,7 @@ Not here: vectors and threads; they change nothing here.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -48,13 +47,14 @@ from .kernel import (
 from .monoids import MONOIDS, fold, tree
 
 Env = dict[str, Any]
+Shuffle = Callable[[list[int]], None]
 
 
 def interpret(
     kernel: Kernel,
     arrays: Sequence[np.ndarray[Any, Any]],
     dims: Mapping[str, int],
-    shuffle: random.Random | None = None,
+    shuffle: Shuffle | None = None,
 ) -> int | None:
     """Run the kernel on arrays of its parameters' shapes, in place. The number of the first
     failure, or None."""
@@ -79,7 +79,7 @@ class _Run:
         kernel: Kernel,
         buffers: MutableMapping[str, np.ndarray[Any, Any]],
         dims: Mapping[str, int],
-        shuffle: random.Random | None,
+        shuffle: Shuffle | None,
     ) -> None:
         self.buffers = buffers
         self.symbols: dict[str, int] = dict(dims)
@@ -98,7 +98,7 @@ class _Run:
         """The iterations of a parallel loop, in some order."""
         found = list(range(_size(extent, self.symbols)))
         if self.shuffle is not None:
-            self.shuffle.shuffle(found)
+            self.shuffle(found)
         return found
 
     def statement(self, s: Statement, env: Env) -> None:

@@ -305,9 +305,7 @@ class _Lowering:
             for at in inputs
         ]  # fmt: skip
         params += [
-            _parameter(
-                name, result, "out" if base is None else "inout", region.strided_results
-            )
+            _parameter(name, result, "out" if base is None else "inout", region.strided_results)
             for name, result, base in zip(self.outputs, region.results, self.bases)
         ]
         kernel = reuse(collapse(Kernel(kernel_name(region), tuple(params), (), body)))

@@ -302,4 +302,3 @@ def _zero(dtype: DType) -> Any:
     if dtype.is_complex:
         return 0j
     return 0.0 if dtype.is_float else False if dtype is BOOL else 0
-

@@ -163,9 +163,7 @@ SUM = Monoid(
     "sum", 1, widened, lambda d: (negative_zero(d),), lambda a, b: (_plus(a[0], b[0]),),
     lambda d: (0,), ("sum", "cumsum", "scatter_add"),
 )  # fmt: skip
-PROD = Monoid(
-    "prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod")
-)
+PROD = Monoid("prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod"))
 MIN = Monoid("min", 1, widened, lambda d: (highest(d),), _extreme(True), None, ("min",))
 MAX = Monoid("max", 1, widened, lambda d: (lowest(d),), _extreme(False), None, ("max",))
 ANY = Monoid(
@@ -183,9 +181,7 @@ ARGMAX = Monoid(
     "argmax", 2, widened, lambda d: (lowest(d), _NOWHERE), _arg_extreme(False), None, ("argmax",)
 )
 
-MONOIDS: dict[str, Monoid] = {
-    m.name: m for m in (SUM, PROD, MIN, MAX, ANY, ALL, ARGMIN, ARGMAX)
-}
+MONOIDS: dict[str, Monoid] = {m.name: m for m in (SUM, PROD, MIN, MAX, ANY, ALL, ARGMIN, ARGMAX)}
 _BY_OP = {op: monoid for monoid in MONOIDS.values() for op in monoid.ops}
 
 

@@ -289,8 +289,6 @@ def movement_of(node: Node) -> Movement:
     return MOVEMENTS[node.op.name]
 
 
-
-
 def is_view(node: Node) -> bool:
     """True where the result is the operand's memory under another shape."""
     return node.op.structure is Structure.MOVEMENT and MOVEMENTS[node.op.name].view

@@ -225,9 +225,7 @@ def _over_panels(kernel: Kernel, found: Contraction, packed: Parameter) -> Kerne
     nest = _around(kernel.body, (*found.around, inner, *after))
     used = {s.buffer for s in walk((*found.shared, *nest)) if isinstance(s, Load)}
     params = [p for p in kernel.params if p.mode != "in" or p.name in used]
-    made = Kernel(
-        kernel.name, (*params, replace(packed, mode="in")), (), (*found.shared, *nest)
-    )
+    made = Kernel(kernel.name, (*params, replace(packed, mode="in")), (), (*found.shared, *nest))
     return replace(made, dims=kernel_dims(made))
 
 
@@ -237,9 +235,7 @@ def _summed(found: Contraction, body: Body, result: str, dtype: DType) -> Statem
     axes = (found.k, *reversed(found.sums))
     for number, axis in enumerate(axes):
         name = result if axis is axes[-1] else f"part{number}"
-        made = Reduce(
-            (name,), "sum", axis.name, axis.extent, body, (value,), (dtype,), loose=True
-        )
+        made = Reduce((name,), "sum", axis.name, axis.extent, body, (value,), (dtype,), loose=True)
         body, value = (made,), name
     return body[0]
 

@@ -60,9 +60,12 @@ def reuse(kernel: Kernel) -> Kernel:
             if kept is not statement:
                 return replace(
                     kernel,
-                    body=map_body(kernel.body, lambda s, old=statement, new=kept: (  # type: ignore[misc]
-                        new if isinstance(s, Parallel) and s.axis == old.axis else s
-                    )),
+                    body=map_body(
+                        kernel.body,
+                        lambda s, old=statement, new=kept: (  # type: ignore[misc]
+                            new if isinstance(s, Parallel) and s.axis == old.axis else s
+                        ),
+                    ),
                 )
     return kernel
 
@@ -101,11 +104,9 @@ def _alike(first: Reduce, second: Reduce) -> bool:
     )
 
 
-def _needed(
-    between: Sequence[Statement], first: Reduce, second: Reduce
-) -> list[Statement] | None:
+def _needed(between: Sequence[Statement], first: Reduce, second: Reduce) -> list[Statement] | None:
     """What `second` needs of the statements between; None where that needs `first`."""
-    wanted = {name for s in second.body for name in _operands(s)}
+    wanted = {name for s in second.body for name in _operands(s)} | set(second.yields)
     found: list[Statement] = []
     for statement in reversed(between):
         made = {getattr(statement, "name", "")} | set(getattr(statement, "names", ()))
@@ -176,11 +177,7 @@ def _kept(kernel: Kernel, row: Parallel) -> Parallel:
             if not isinstance(reduce, Reduce) or reduce.extent != last.extent:
                 continue
             theirs = {key: name for name, key in _keys(reduce.body, reduce.axis).items()}
-            found = [
-                name
-                for name in mine
-                if mine[name] in theirs and dtypes[name] is target[1]
-            ]
+            found = [name for name in mine if mine[name] in theirs and dtypes[name] is target[1]]
             cost = {name: _cost(name, last.body, dtypes) for name in found}
             best = max(found, key=lambda name: cost[name], default=None)
             if best is None or cost[best] < COSTLY:
@@ -203,9 +200,7 @@ def _target(kernel: Kernel, loop: Parallel) -> tuple[Store, DType] | None:
                 for s in walk(kernel.body)
                 if isinstance(s, Load | Store) and s.buffer == statement.buffer
             ]
-            along = any(
-                isinstance(i, Dim) and loop.axis in i.symbols() for i in statement.index
-            )
+            along = any(isinstance(i, Dim) and loop.axis in i.symbols() for i in statement.index)
             if param is not None and param.mode == "out" and len(touched) == 1 and along:
                 if not any(isinstance(i, Checked) for i in statement.index):
                     return statement, param.dtype
@@ -272,7 +267,9 @@ def _key(statement: Statement, keys: dict[str, Hashable], axis: str) -> Hashable
         index = tuple(
             (known(i.value), i.extent)
             if isinstance(i, Checked)
-            else i.substitute(one) if isinstance(i, Dim) else i
+            else i.substitute(one)
+            if isinstance(i, Dim)
+            else i
             for i in statement.index
         )
         return ("load", statement.buffer, index, known(statement.mask), known(statement.other))

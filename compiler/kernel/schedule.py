@@ -140,9 +140,7 @@ Choice = tuple[str, int]  # axis, unrolling
 COLUMNS = 8  # vectors of columns that a column reduction over all of them takes at once
 
 
-def _vector_axes(
-    body: tuple[Statement, ...], lanes: int, outermost: bool = True
-) -> list[Choice]:
+def _vector_axes(body: tuple[Statement, ...], lanes: int, outermost: bool = True) -> list[Choice]:
     """The axes to vectorise: in each nest the innermost that most accesses run along."""
     found: list[Choice] = []
     for statement in body:

@@ -74,22 +74,17 @@ def _by_blocks(kernel: Kernel, loop: Parallel, reduce: Reduce) -> Halves:
     partial = partials(kernel, reduce.dtypes, (count, loop.extent))
     column = Dim.symbol(loop.axis)
     stores = [
-        Store(p.name, (Dim.symbol(block), column), name)
-        for p, name in zip(partial, reduce.names)
+        Store(p.name, (Dim.symbol(block), column), name) for p, name in zip(partial, reduce.names)
     ]
     before = loop.body[: loop.body.index(reduce)]
     inside = (*needed(before, [reduce]), block_of(reduce, block), *stores)
     rows = Parallel(block, count, (replace(loop, body=inside),))
     first = _first(kernel, loop, rows, partial)
-    folded = with_folds(
-        loop.body, [reduce], partial, count, (column,), True, names_of(kernel)
-    )
+    folded = with_folds(loop.body, [reduce], partial, count, (column,), True, names_of(kernel))
     return Halves(first, _second(kernel, loop, folded, partial), tuple(partial))
 
 
-def _first(
-    kernel: Kernel, loop: Parallel, rows: Parallel, partial: list[Parameter]
-) -> Kernel:
+def _first(kernel: Kernel, loop: Parallel, rows: Parallel, partial: list[Parameter]) -> Kernel:
     outside = tuple(s for s in kernel.body if s is not loop)
     return kernel_over(kernel, (*needed(outside, [rows]), rows), partial, "out")
 

@@ -1,7 +1,8 @@
 """What is seen outside besides state: checks and prints.
 
 Where a result is a token, the reference returns None, or the text of its failure; the reference
-of `print` returns the text to show.
+of `print` returns the text to show. Its template is that of `str.format`, with fields by position
+alone: ``{}``, or ``{:.3f}``, which is applied to each number of an array.
 
 Invariants: each yields one token; tokens that the graph returns are never pruned.
 Not here: what happens when a check fails (the error slot of a call; the evaluator raises).
@@ -10,6 +11,7 @@ Not here: what happens when a check fails (the error slot of a call; the evaluat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,39 @@ def _check_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _print_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     (text,) = exactly(attrs, "text")
-    for index in range(len(operands)):
-        tensor(operands, index)
-    if not isinstance(text, str) or text.count("{}") != len(operands):
-        raise SignatureError("TM203", f"needs a text with one {{}} for each operand, got {text!r}")
+    zeros = [tensor(operands, i).dtype.numpy.type(0) for i in range(len(operands))]
+    if not isinstance(text, str):
+        raise SignatureError("TM203", f"needs a text, got {text!r}")
+    fill(text, zeros)
     return (TOKEN,)
+
+
+def fill(text: str, values: Sequence[Any]) -> str:
+    """The template with its fields replaced. Raises SignatureError where they do not fit."""
+    try:
+        pieces = list(Formatter().parse(text))
+        fields = [piece for piece in pieces if piece[1] is not None]
+        if len(fields) != len(values) or any(name or kind for _, name, _, kind in fields):
+            raise ValueError(f"one {{}} for each of {len(values)} values")
+        rest = iter(values)
+        made = [
+            literal + ("" if name is None else _shown(next(rest), spec or ""))
+            for literal, name, spec, _ in pieces
+        ]
+    except ValueError as problem:
+        raise SignatureError("TM203", f"needs a fitting text, got {text!r}: {problem}") from None
+    return "".join(made)
+
+
+def _shown(value: Any, spec: str) -> str:
+    if not spec:
+        return f"{value}"
+    array = np.asarray(value)
+    if array.dtype == object or array.dtype.kind in "US":
+        return format(value, spec)
+    if array.ndim == 0:
+        return format(array.item(), spec)
+    return np.array2string(array, formatter={"all": lambda number: format(number.item(), spec)})
 
 
 def _check(ok: Any, code: str) -> str | None:
@@ -41,8 +71,7 @@ def _check(ok: Any, code: str) -> str | None:
 
 
 def _print(*arrays: Any, text: str) -> str:
-    pieces = text.split("{}")
-    return pieces[0] + "".join(f"{array}{piece}" for array, piece in zip(arrays, pieces[1:]))
+    return fill(text, arrays)
 
 
 check = OpDef(
@@ -60,7 +89,7 @@ print_ = OpDef(
     reference=_print,
     structure=Structure.EFFECT,
     facts=Facts(differentiable=False),
-    doc="Show `text`, each {} of it replaced by an operand. Prints appear in program order.",
+    doc="Show `text`, each {} or {:spec} of it replaced by an operand, in program order.",
 )
 
 EFFECT: tuple[OpDef, ...] = (check, print_)

@@ -68,9 +68,7 @@ class _Rewriting:
         graph = self.graph
         nodes = [node for group in self._order() for node in self._emit(group)]
         results = tuple([self.values[value] for value in graph.results])
-        return Graph(
-            graph.name, graph.params, tuple(nodes), results, graph.variables, graph.hints
-        )
+        return Graph(graph.name, graph.params, tuple(nodes), results, graph.variables, graph.hints)
 
     def _boundary(self, group: Group) -> Iterable[Value]:
         """Note what the group takes from outside; all that it uses."""
@@ -177,9 +175,7 @@ class _Rewriting:
         region = Graph("region", params, tuple(nodes), tuple([inner[v] for v in outputs]))
         operands = tuple([self.values[v] for v in inputs])
         made = Node(fused, operands, {}, _location(group), group.device, (), None, (region,))
-        made.results = tuple(
-            [Value(v.name, v.type, made, at) for at, v in enumerate(outputs)]
-        )
+        made.results = tuple([Value(v.name, v.type, made, at) for at, v in enumerate(outputs)])
         self.values.update(zip(outputs, made.results))
         return made
 

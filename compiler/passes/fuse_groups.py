@@ -267,9 +267,7 @@ class Grouping:
             kept = used_loops(site, shape) or []
             group.contexts[self._context] = [*kept, *range(first, self._loop)]
             group.reductions += 1
-            self._need(
-                group, node.operands[0], reduced_site(node, site, self._context, first)
-            )
+            self._need(group, node.operands[0], reduced_site(node, site, self._context, first))
         elif structure is Structure.CONTRACTION:
             group.contraction = True
             self._context += 1

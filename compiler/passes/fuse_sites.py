@@ -63,9 +63,7 @@ def _movement_sites(node: Node, site: Site) -> Iterator[tuple[Value, Site]]:
     for at, (operand, trace) in enumerate(zip(node.operands, movement_of(node).trace(node))):
         tag = site.tag if trace.exact else (site.tag, node.results[0], at)
         wasteful = site.wasteful or trace.wasteful
-        yield operand, Site(
-            site.context, _follow(trace.axes, site.axes), tag, wasteful, site.moves
-        )
+        yield operand, Site(site.context, _follow(trace.axes, site.axes), tag, wasteful, site.moves)
 
 
 def _index_sites(node: Node, site: Site) -> Iterator[tuple[Value, Site]]:

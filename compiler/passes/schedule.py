@@ -31,8 +31,9 @@ STRIDED = "strided"  # a target whose elements do not lie side by side
 class Cell:
     """Memory that holds one value. kind: FIXED (never written), TARGET, OUTPUT, TEMPORARY.
 
-    form: what it looks like from outside (a tensor type), None if mixed; size: its bytes. rep: the cell whose
-    memory this one shares, itself at first. slot: the arena slot of a temporary representative.
+    form: what it looks like from outside (a tensor type), None if mixed; size: its bytes. rep:
+    the cell whose memory this one shares, itself at first. slot: the arena slot of a temporary
+    representative.
     """
 
     __slots__ = ("first", "form", "kind", "last", "maker", "note", "rep", "size", "slot")
@@ -189,7 +190,9 @@ def _chain(target: Cell, content: Cell, readers: list[int], commit: int) -> list
 def _may_share(step: Step, source: Cell, at: int) -> bool:
     """True if the step may write `at` over `source`, wherever it reads that."""
     return all(
-        (i, at) in step.safe for i, cell in enumerate(step.reads) if cell.memory() is source.memory()
+        (i, at) in step.safe
+        for i, cell in enumerate(step.reads)
+        if cell.memory() is source.memory()
     )
 
 
@@ -207,7 +210,11 @@ def _work_in_place(step: Step) -> None:
             candidates = [base] if base is not None else [step.reads[i] for i in _safe(step, at)]
             for source in candidates:
                 memory = source.memory()
-                if memory not in taken and _dies(memory, step, cell) and _may_share(step, source, at):
+                if (
+                    memory not in taken
+                    and _dies(memory, step, cell)
+                    and _may_share(step, source, at)
+                ):
                     _merge(memory, cell.memory())
                     taken.add(cell.memory())
                     break

@@ -173,7 +173,9 @@ def isneginf(x: Any, out: Any = None) -> Any:
 
 def sinc(x: Any) -> Any:
     """np.sinc"""
-    y = np.pi * np.where(np.equal(x, 0), 1.0e-20, x)
+    y = np.multiply(np.pi, x)
+    tiny = np.finfo(y.dtype).eps if y.dtype.kind == "f" else 1e-20
+    y = np.where(y, y, tiny)
     return np.sin(y) / y
 
 

@@ -73,9 +73,6 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     if subscript.mask is not None:
         target.write(_masked(trace, target, subscript, item))
         return
-    if subscript.indices and not any(index.tensor.rank for index in subscript.indices):
-        target = target.view_by(_element(subscript))
-        subscript.indices = ()
     dtype = target.tensor_type.dtype
     value = _assigned_value(trace, item, dtype)
     if not subscript.indices:

@@ -133,26 +133,28 @@ def _items(key: Any) -> list[Any]:
     return [key]
 
 
-def _rows(
-    trace: Trace, shape: tuple[Size, ...], items: list[Any]
-) -> tuple[list[_Row], Slice | None, bool]:
-    items = [_normal(item) for item in items]
+def _spelled_out(items: list[Any], rank: int) -> tuple[list[Any], bool]:
+    """One item per axis, the ellipsis written out; whether there was one."""
     ellipses = sum(1 for item in items if item is Ellipsis)
     if ellipses > 1:
         raise fail("TM230", "an index can only have a single ellipsis ('...')")
     used = sum(_width(item) for item in items)
-    if used > len(shape):
+    if used > rank:
         raise fail(
             "TM230",
-            f"too many indices for array: array is {len(shape)}-dimensional, but {used} were "
-            "indexed",
+            f"too many indices for array: array is {rank}-dimensional, but {used} were indexed",
         )
-    missing: list[Any] = [slice(None)] * (len(shape) - used)
-    if ellipses:
-        at = next(i for i, item in enumerate(items) if item is Ellipsis)
-        items[at : at + 1] = missing or [_GAP]
-    else:
-        items += missing
+    missing: list[Any] = [slice(None)] * (rank - used)
+    if not ellipses:
+        return items + missing, False
+    at = next(i for i, item in enumerate(items) if item is Ellipsis)
+    return [*items[:at], *(missing or [_GAP]), *items[at + 1 :]], True
+
+
+def _rows(
+    trace: Trace, shape: tuple[Size, ...], items: list[Any]
+) -> tuple[list[_Row], Slice | None, bool]:
+    items, has_ellipsis = _spelled_out([_normal(item) for item in items], len(shape))
     rows: list[_Row] = []
     start: list[Size] = []
     size: list[Size] = []
@@ -189,7 +191,7 @@ def _rows(
             rows.append(_Row("index", shape[axis], index))
             region(0, shape[axis])
     whole = all(s == 0 for s in start) and tuple(size) == shape and all(s == 1 for s in step)
-    return rows, None if whole else Slice(tuple(start), tuple(size), tuple(step)), bool(ellipses)
+    return rows, None if whole else Slice(tuple(start), tuple(size), tuple(step)), has_ellipsis
 
 
 def _normal(item: Any) -> Any:

@@ -203,7 +203,8 @@ def _scan(op: str) -> Any:
         trace = running()
         value = _accumulated(trace, fold_op, value_of(a), dtype, out)
         shape = value.tensor.shape
-        if axis is None:
+        if axis is None or not shape:
+            one_axis(axis or 0, len(shape) or 1)  # a 0-d array is taken as one of one element
             value = reshape(trace, value, (product(shape),))
             place = 0
         else:

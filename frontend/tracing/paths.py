@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The cpu back end: equal kernels share code, the store keeps it, damaged bytes are compiled anew."""
+"""The cpu back end: equal kernels share code, a store keeps it, damaged bytes are a miss."""
 
 from __future__ import annotations
 

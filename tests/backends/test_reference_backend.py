@@ -6,8 +6,8 @@ import ctypes
 
 import numpy as np
 import pytest
-from kernel_runner import _FAIL, _KERNEL, _POLL, Control, sym
 
+from kernel_runner import _FAIL, _KERNEL, _POLL, Control, sym
 from tracemill.backends.cpu.backend import CpuBackend
 from tracemill.backends.reference.backend import ReferenceBackend
 from tracemill.compiler.kernel.kernel import Checked, Kernel, Load, Parallel, Parameter, Store

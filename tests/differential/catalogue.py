@@ -105,8 +105,8 @@ A: np.count_nonzero({0}, axis={axes})
 A: np.any({0}, axis={axes}, keepdims={flag})
 A: np.all({0}, axis={axes})
 Ab: np.any({0}, where={1})
-rA: np.max({A}, axis={axes}, initial={integer}, keepdims={flag})
-rA: np.min({A}, axis={axis}, initial={integer})
+R: np.max({0}, axis={axes}, initial={integer}, keepdims={flag})
+R: np.min({0}, axis={axis}, initial={integer})
 R: {0}.max(axis={axes}, initial=0)
 R: np.max({0}, axis={axis})
 R: np.min({0})
@@ -180,10 +180,9 @@ A: {0}[np.array([0, -1])]
 A: {0}[..., [-1, 0]]
 Ai: {0}[{1} % len({0})]
 A: {0}[np.arange(len({0}))[::-1]]
-A: np.take_along_axis({0}, np.argsort(np.zeros(3, int))[:0].reshape((0,) * {0}.ndim), {axis}) if False else {0}
 R: np.take_along_axis({0}, np.argmax({0}, axis=-1)[..., None], -1)
 A: np.diff({0}[..., 1:] == {0}[..., :-1], axis={axis})
-n: np.diff({A}, axis={axis})
+N: np.diff({0}, axis={axis})
 A: np.tril({0})
 A: np.triu({0}, 1)
 A: np.diagonal({0})

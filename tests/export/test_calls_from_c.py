@@ -217,21 +217,26 @@ def test_trees_written_arguments_and_several_results(tmp_path: Path) -> None:
     @tm.jit
     def step(state, flag, z):
         state["x"][1:] += state["w"][0][0]
-        return {"sum": state["x"].sum(), "sign": flag, "z": z * 2}, state["x"] > 2
+        x = state["x"]
+        return {"sum": x.sum(), "sign": flag, "z": z * 2, "x": x}, x > 2, len(x) - 1, "text"
 
     example = {"x": np.ones(20), "w": [np.ones(20)]}
     made = step.export(tmp_path / "libstep.so", example, np.True_, 1 + 2j)
-    assert " *   out[0]['sign']: the argument flag itself\n" in made.header.read_text()
+    header = made.header.read_text()
+    assert " *   out[0]['x']: the argument state_x itself\n" in header
+    assert " *   out[3]: always 'text'\n" in header
+    assert " *   out[2]: the size m - 1\n" in header
     text = CProgram(
         tmp_path,
         made,
         """
         double x[3] = {1, 2, 3}, w[2] = {10, 20}, sum, z[2];
-        bool flag = true, large[3];
+        bool flag = true, sign, large[3];
         step *instance = step_create();
-        int code = step_run(instance, w, x, &flag, 1.0, -0.5, 2, 3, &sum, 1, z, 1, large, 3);
-        printf("%d %g %g %g %g %g %g %d%d%d\\n", code, x[0], x[1], x[2], sum, z[0], z[1],
+        int code = step_run(instance, w, x, &flag, 1.0, -0.5, 2, 3, &sign, 1, &sum, 1, z, 1,
+                            large, 3);
+        printf("%d %g %g %g %d %g %g %g %d%d%d\\n", code, x[0], x[1], x[2], sign, sum, z[0], z[1],
                large[0], large[1], large[2]);
         """,
     ).text()
-    assert text == "0 1 12 13 26 2 -1 011\n"
+    assert text == "0 1 12 13 1 26 2 -1 011\n"

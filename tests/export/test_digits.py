@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -105,9 +106,26 @@ def test_training_continues_in_c_as_in_python(tmp_path: Path, model) -> None:
     assert losses[-1] < losses[0]
 
 
+def test_the_example_names_a_digit(tmp_path: Path, model, checkout: Path) -> None:
+    made = model.predict.export(tmp_path / "libdigits.so", model.images, features="host")
+    source = checkout / "examples" / "export_digits.c"
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}", "-o"]
+    binary = tmp_path / "digits"
+    rest = [str(source), str(made.library), f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run([*command, str(binary), *rest], check=True)
+    image = model.images[:1]
+    pixels = " ".join(str(value) for value in image[0] * 16)
+    told = subprocess.run([binary], input=pixels, capture_output=True, text=True, check=True).stdout
+    lines = dict(line.split(": ") for line in told.splitlines() if line[:1].isdigit())
+    np.testing.assert_array_equal(np.array(list(lines.values()), "f4"), model.predict(image)[0])
+    assert told.endswith(f"this is a {model.predict(image)[0].argmax()}\n")
+    short = subprocess.run([binary], input="1 2 99", capture_output=True, text=True)
+    assert (short.returncode, short.stderr) == (1, "expected 64 numbers from 0 to 16, got 2\n")
+
+
 @pytest.mark.tool("valgrind")
 def test_valgrind_finds_no_fault_in_the_exported_model(tmp_path: Path, model) -> None:
-    """Level 2 of the ABI: valgrind does not know AVX-512."""
+    """The baseline has no AVX-512, which valgrind does not know."""
     made = model.predict.export(tmp_path / "libdigits.so", model.images)
     program = CProgram(tmp_path, made, PREDICT)
     tool = ("valgrind", "-q", "--error-exitcode=77", "--leak-check=full", "--show-leak-kinds=all")

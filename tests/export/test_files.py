@@ -64,7 +64,13 @@ def test_the_oldest_baseline_needs_nothing_more(tmp_path: Path) -> None:
         assert kind == "T" or _C_LIBRARY.fullmatch(name), name
 
 
-@pytest.mark.parametrize("compiler", [("cc", "-xc", "-std=c11"), ("c++", "-xc++", "-std=c++17")])
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        ("cc", "-xc", "-std=c11"),
+        pytest.param(("c++", "-xc++", "-std=c++17"), marks=pytest.mark.tool("c++")),
+    ],
+)
 def test_the_header_is_valid_c_and_cpp(made, tmp_path: Path, compiler: tuple[str, ...]) -> None:
     source = tmp_path / "twice.c"
     source.write_text(f'#include "{made.header}"\n#include "{made.header}"\nint x = EVERY_OK;\n')
@@ -89,9 +95,10 @@ def test_an_export_installs_no_version() -> None:
 
 
 def test_names_that_c_would_not_take_are_changed(tmp_path: Path) -> None:
-    function: dict[str, object] = {}
-    exec("def f(int, größe, instance, n):\n    return int + größe + instance + n", function)
-    made = tm.jit(function["f"]).export(tmp_path / "libf.so", *np.ones((4, 9)))  # type: ignore[arg-type]
+    def f(int, größe, instance, n):
+        return int + größe + instance + n
+
+    made = tm.jit(f).export(tmp_path / "libf.so", *np.ones((4, 9)))
     header = made.header.read_text()
     assert header.isascii()
     for declaration in ("*int_2,", "*gr_e,", "*instance_2,", "*n,", "int64_t n_2,"):

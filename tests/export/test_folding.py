@@ -9,10 +9,23 @@ from tracemill.backends.export.folding import Slots, folded, live
 from tracemill.backends.llvm.native.encoder import Frame, SizeSpec
 from tracemill.backends.llvm.native.layout import Size
 
-_STEPS = (
-    Size.ADD, Size.SUB, Size.MUL, Size.FLOORDIV, Size.MOD, Size.MAX, Size.MIN, Size.ALIGN,
-)  # fmt: skip
-_TESTS = (Size.EQUAL, Size.DIFFERENT, Size.LESS, Size.LESS_EQUAL, Size.DIVISIBLE)
+_STEPS = {
+    Size.ADD: lambda a, b: a + b,
+    Size.SUB: lambda a, b: a - b,
+    Size.MUL: lambda a, b: a * b,
+    Size.FLOORDIV: lambda a, b: a // b,
+    Size.MOD: lambda a, b: a % b,
+    Size.MAX: max,
+    Size.MIN: min,
+    Size.ALIGN: lambda a, b: -(-a // 64) * 64,
+}
+_TESTS = {
+    Size.EQUAL: lambda a, b: a == b,
+    Size.DIFFERENT: lambda a, b: a != b,
+    Size.LESS: lambda a, b: a < b,
+    Size.LESS_EQUAL: lambda a, b: a <= b,
+    Size.DIVISIBLE: lambda a, b: b != 0 and a % b == 0,
+}
 
 
 def run(rows: list[SizeSpec], values: dict[int, int], slots: Slots) -> dict[int, int] | None:
@@ -25,20 +38,12 @@ def run(rows: list[SizeSpec], values: dict[int, int], slots: Slots) -> dict[int,
 
     for row in rows:
         a, b = value(row.a), value(row.b)
-        found = {
-            Size.ADD: lambda: a + b, Size.SUB: lambda: a - b, Size.MUL: lambda: a * b,
-            Size.FLOORDIV: lambda: a // b, Size.MOD: lambda: a % b,
-            Size.MAX: lambda: max(a, b), Size.MIN: lambda: min(a, b),
-            Size.ALIGN: lambda: -(-a // 64) * 64, Size.EQUAL: lambda: a == b,
-            Size.DIFFERENT: lambda: a != b, Size.LESS: lambda: a < b,
-            Size.LESS_EQUAL: lambda: a <= b, Size.DIVISIBLE: lambda: b != 0 and a % b == 0,
-        }  # fmt: skip
         if row.op in (Size.FLOORDIV, Size.MOD) and b == 0:
             return None
-        if row.op in _TESTS and not found[row.op]():
+        if row.op in _STEPS:
+            values[row.target] = _STEPS[row.op](a, b)
+        elif not _TESTS[row.op](a, b):
             return None
-        if row.op not in _TESTS:
-            values[row.target] = found[row.op]()
     return values
 
 
@@ -54,10 +59,10 @@ def test_random_programs(rng: np.random.Generator, known_share: float) -> None:
         for _ in range(20):
             a, b = (handles[i] for i in rng.integers(0, len(handles), 2))
             if rng.random() < 0.15:
-                rows.append(SizeSpec(_TESTS[rng.integers(len(_TESTS))], a, b))
+                rows.append(SizeSpec(list(_TESTS)[rng.integers(len(_TESTS))], a, b))
             else:
                 handles.append(frame.slot())
-                op = _STEPS[rng.integers(len(_STEPS))]
+                op = list(_STEPS)[rng.integers(len(_STEPS))]
                 rows.append(SizeSpec(op, a, b, handles[-1]))
         slots = Slots(frame, dict(known))
         needed = {handles[-1], handles[-2]}

@@ -35,7 +35,7 @@ def test_a_helper_in_another_module_is_traced_for_all_sizes() -> None:
         lambda x: Model(4)(x),
         lambda x: Model(len(x)).forward(x),
         lambda x: functools.partial(lambda a, b: np.zeros(len(a)) + b, x)(b=x),
-        lambda x: list(map(lambda q: np.full(q.shape, 2.0) * q, [x, x + 1])),
+        lambda x: list(map(lambda q: np.full(q.shape, 2.0) * q, [x, x + 1])),  # noqa: C417
         lambda x: {"f": lambda q: np.ones(q.shape) * q}["f"](x),
         lambda x: functools.reduce(lambda a, b: a + np.zeros(len(b)), [x, x, x]),
         lambda x: sorted([3, 1, 2], key=lambda n: -n)[0] * x,

@@ -37,7 +37,7 @@ def same_dtypes(ufunc: np.ufunc, *args: Any) -> None:
     wanted, _ = outcome(ufunc, args)
     got, _ = outcome(lambda *own: trace_function(ufunc, *own).result.graph, args)
     if isinstance(wanted, Exception):
-        assert isinstance(got, type(wanted)) or isinstance(got, TypeError), (args, wanted, got)
+        assert isinstance(got, type(wanted) | TypeError), (args, wanted, got)
         return
     assert not isinstance(got, Exception), (args, wanted, got)
     results = wanted if isinstance(wanted, tuple) else (wanted,)

@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 
+from tracemill.compiler.error_help import HELP
 from tracemill.compiler.errors import (
     CODES,
     ArgError,
@@ -62,6 +63,13 @@ def test_every_code_makes_an_error_that_travels(code: str) -> None:
     again = pickle.loads(pickle.dumps(made))
     assert type(again) is type(made)
     assert str(again) == str(made)
+
+
+def test_every_code_says_what_to_do() -> None:
+    assert set(HELP) == set(CODES)
+    for code, row in CODES.items():
+        assert row.help.endswith("."), code
+        assert row.help == HELP[code]
 
 
 def test_every_class_has_a_code() -> None:

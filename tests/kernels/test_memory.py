@@ -35,9 +35,7 @@ class Model:
         self.value = itertools.count(1)
         self.inputs = [Cell(FIXED, "f", 64) for _ in range(2)]
         self.targets = [Cell(TARGET, "f", size) for size in SIZES[:3]]
-        self.holds: dict[Cell, int] = {
-            c: next(self.value) for c in [*self.inputs, *self.targets]
-        }
+        self.holds: dict[Cell, int] = {c: next(self.value) for c in [*self.inputs, *self.targets]}
         self.steps: list[Step] = []
         cells = [*self.inputs, *self.targets]
         for _ in range(self.rng.randint(1, 25)):

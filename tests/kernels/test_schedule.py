@@ -52,7 +52,7 @@ def arrays_for(kernel: Kernel, dims: dict[str, int], seed: int) -> list[np.ndarr
 
 def run(kernel: Kernel, arrays: list[np.ndarray], dims: dict[str, int], seed: int | None) -> list:
     copies = [a.copy() for a in arrays]
-    shuffle = None if seed is None else random.Random(seed)
+    shuffle = None if seed is None else random.Random(seed).shuffle
     failed = interpret(kernel, copies, dims, shuffle)
     return [failed, *[c.tobytes() for c in copies]]
 

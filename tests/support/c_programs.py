@@ -17,7 +17,7 @@ _HEAD = """
 #include <stdlib.h>
 #include <string.h>
 static inline void get(void *place, size_t size) {
-    if (size && fread(place, 1, size, stdin) != size) { fprintf(stderr, "short input\\n"); exit(99); }
+    if (size && fread(place, 1, size, stdin) != size) exit(99);
 }
 static inline void put(const void *place, size_t size) { fwrite(place, 1, size, stdout); }
 static inline int64_t get_size(void) { int64_t size; get(&size, sizeof size); return size; }

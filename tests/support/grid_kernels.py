@@ -1,7 +1,8 @@
 """Traced functions whose kernels stand for all shapes a grid has, and a run of them both ways.
 
-`GridRun` runs every launch of a plan by the emulator and by the host's machine code on equal
-memory, and compares: bit for bit, but for contractions, whose order is free.
+`GridRun` runs every launch of a plan three times on equal memory: by the emulator, by the GPU's
+LLVM code with one thread on the host, by the cpu back end's machine code. It compares bit for bit,
+but for contractions, whose order is free.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 import tracemill as tm
 from kernel_runner import Compiled
+from lone_thread import run_alone
 from plan_runner import PlanRun
 from tracemill.backends.cuda.emulator import emulate
 from tracemill.compiler.kernel.grid import map_to_grid
@@ -89,12 +91,12 @@ SUITE: dict[str, tuple[Callable[..., Any], tuple[Array, ...]]] = {
 def plan_of(name: str) -> ExecutionPlan:
     """The plan of a function of the suite."""
     function, args = SUITE[name]
-    plan: ExecutionPlan = tm.jit(function).lower(*args).plan
+    plan: ExecutionPlan = tm.jit(function).lower(*args).plan.data
     return plan
 
 
 class GridRun(PlanRun):
-    """One call of a plan, every kernel run twice and compared."""
+    """One call of a plan, every kernel run in three ways and compared."""
 
     def __init__(self, *args: Any, blocks: int | None = None) -> None:
         super().__init__(*args)
@@ -104,17 +106,17 @@ class GridRun(PlanRun):
     def kernel(
         self, kernel: Kernel, arrays: list[Array], dims: dict[str, int], extent: int
     ) -> int | None:
-        theirs = [a.copy() for a in arrays]
-        theirs = [a if p.strided else np.ascontiguousarray(a).reshape(a.shape)
-                  for p, a in zip(kernel.params, theirs)]  # fmt: skip
+        mapped = map_to_grid(kernel)
+        theirs, alone = [a.copy() for a in arrays], [a.copy() for a in arrays]
         outcome = Compiled(kernel)(*theirs, chunks=[(0, extent)], **dims)
-        failed = emulate(map_to_grid(kernel), arrays, dims, self.blocks)
+        failed = emulate(mapped, arrays, dims, self.blocks)
         codes = [code - 1 for code, _, _ in outcome.failures]
-        assert failed == min(codes, default=None), kernel.name
+        assert failed == min(codes, default=None) == run_alone(mapped, alone, dims), kernel.name
         loose = any(isinstance(s, Reduce) and s.loose for s in walk(kernel.body))
-        for p, mine, other in zip(kernel.params, arrays, theirs):
-            if p.mode != "in":
-                compare(mine, other, loose)
+        for p, mine, *others in zip(kernel.params, arrays, theirs, alone):
+            for other in others:
+                if p.mode != "in":
+                    compare(mine, other, loose)
         self.compared.append(kernel.name)
         return failed
 

@@ -149,7 +149,7 @@ class PlanRun:
         self, kernel: Kernel, arrays: list[Array], dims: dict[str, int], extent: int
     ) -> int | None:
         """Run one kernel in place; the number of its first failure."""
-        return interpret(kernel, arrays, dims, self.shuffle)
+        return interpret(kernel, arrays, dims, self.shuffle.shuffle)
 
 
 def run_plan(

@@ -1,4 +1,4 @@
-"""Functions that tests of interception call: helpers as users write them, in a module of their own."""
+"""Functions that tests of interception call: helpers as users write them, in their own module."""
 
 from __future__ import annotations
 

@@ -20,11 +20,16 @@ LAYERS = ("compiler", "runtime", "backends", "frontend")
 # Inside the compiler a module may import from earlier rows, and from its own file or folder.
 # The first row is the vocabulary; its files may know each other.
 ORDER = (
-    ("types", "dims", "device", "errors"),
+    ("types", "dims", "device", "errors", "error_help"),
     ("ops",),
     ("ir",),
-    ("transforms", "passes", "kernel"),
+    ("kernel",),
+    ("transforms", "passes"),
     ("plan",),
+    ("sizes", "kernels", "plan_text"),
+    ("jobs",),
+    ("rows",),
+    ("assemble",),
     ("compile",),
     ("mill",),
 )

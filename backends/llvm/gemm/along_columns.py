@@ -14,8 +14,17 @@ from ..indices import scalar_size
 from ..types import memory_element, part_count
 from .area import Area
 from .code import (
-    advance, broadcast, choose, gather_elements, lanes_below, load_elements, loop, multiply_add,
-    number, shuffle, zero_of,
+    advance,
+    broadcast,
+    choose,
+    gather_elements,
+    lanes_below,
+    load_elements,
+    loop,
+    multiply_add,
+    number,
+    shuffle,
+    zero_of,
 )  # fmt: skip
 from .streaming import emit_streaming
 
@@ -72,9 +81,7 @@ class _Tile:
         down = area.right.stride(frame, area.found.k)
         along = area.left.stride(frame, area.found.k)
 
-        def stretch(
-            left: ir.Value, right: ir.Value, sums: list[ir.Value]
-        ) -> list[ir.Value]:
+        def stretch(left: ir.Value, right: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
             def step(k: ir.Value, sums: list[ir.Value]) -> list[ir.Value]:
                 at_right = b.add(right, b.mul(k, down))
                 at_left = b.add(left, b.mul(k, along))

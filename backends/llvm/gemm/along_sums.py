@@ -12,8 +12,17 @@ from ..indices import scalar_size
 from ..types import width_of
 from .area import Area
 from .code import (
-    advance, gather_elements, lanes_below, least, load_elements, loop, multiply_add, number,
-    shuffle, transpose, zero_of,
+    advance,
+    gather_elements,
+    lanes_below,
+    least,
+    load_elements,
+    loop,
+    multiply_add,
+    number,
+    shuffle,
+    transpose,
+    zero_of,
 )  # fmt: skip
 from .operands import Place
 

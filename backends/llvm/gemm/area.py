@@ -46,9 +46,7 @@ class Area:
         """The address of a row of the left operand; of the last one beyond it."""
         b = self.frame.builder
         row = least(b, row, b.sub(self.row_end, number(1)))
-        return advance(
-            b, self.left.pointer, b.mul(row, self.left.stride(self.frame, self.found.m))
-        )
+        return advance(b, self.left.pointer, b.mul(row, self.left.stride(self.frame, self.found.m)))
 
     def right_column(self, column: ir.Value) -> ir.Value:
         """The address of a column of the right operand; of the last one beyond it."""
@@ -66,9 +64,11 @@ class Area:
         return advance(b, place, offset + part * self.sums.plane)
 
     def through_sums(
-        self, begin: list[ir.Value], step: Callable[[ir.Value, ir.Value, list[ir.Value]], list[ir.Value]]
+        self,
+        begin: list[ir.Value],
+        step: Callable[[ir.Value, ir.Value, list[ir.Value]], list[ir.Value]],
     ) -> list[ir.Value]:
-        """Carry values through the outer summed axes: ``step(left offset, right offset, values)``."""
+        """Carry values through outer summed axes: ``step(left offset, right offset, values)``."""
         frame, found = self.frame, self.found
         b = frame.builder
         if not found.sums:

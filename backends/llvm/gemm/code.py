@@ -14,7 +14,16 @@ from ....compiler.types import DType
 from ..conversions import convert
 from ..site import Site
 from ..types import (
-    I1, I8, I32, I64, POINTER, VOID, constant_of, intrinsic, memory_element, vector_of, width_of,
+    I8,
+    I32,
+    I64,
+    POINTER,
+    VOID,
+    constant_of,
+    intrinsic,
+    memory_element,
+    vector_of,
+    width_of,
 )  # fmt: skip
 
 Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value] | None]
@@ -157,9 +166,7 @@ def lanes_below(builder: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     return builder.icmp_signed("<", iota, broadcast(builder, count, lanes))
 
 
-def multiply_add(
-    site: Site, real: DType, a: ir.Value, b: ir.Value, total: ir.Value
-) -> ir.Value:
+def multiply_add(site: Site, real: DType, a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
     """total + a * b, fused where the machine can."""
     builder = site.builder
     if not real.is_float:
@@ -231,5 +238,3 @@ def transpose(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
         rows = made
         half //= 2
     return rows
-
-

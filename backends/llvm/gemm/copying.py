@@ -21,9 +21,16 @@ from ..machine import Machine
 from ..site import Site
 from ..types import I64, POINTER, memory_element, part_count
 from .code import (
-    advance, either, internal, lanes_below, load_elements, loop, number, prefetch, transpose, zero_of,
+    advance,
+    internal,
+    lanes_below,
+    load_elements,
+    loop,
+    number,
+    prefetch,
+    transpose,
+    zero_of,
 )  # fmt: skip
-
 
 _AHEAD = 4  # rows: what lies there is asked for while this row is copied
 
@@ -103,11 +110,8 @@ class _Copy:
 
             loop(b, self.columns, self.width, 1, clear)
 
-        either(
-            b,
-            b.icmp_signed("<", self.columns, self.width),
-            lambda: loop(b, number(0), self.rows, 1, line) and None,
-        )
+        rows = b.select(b.icmp_signed("<", self.columns, self.width), self.rows, number(0))
+        loop(b, number(0), rows, 1, line)
 
 
 def copy_function(
@@ -212,5 +216,3 @@ _WAYS: dict[str, Callable[[_Copy], None]] = {
     "columns": _by_columns,
     "any": _one_by_one,
 }
-
-

@@ -34,7 +34,7 @@ from .operands import Place, at_outer, place_of
 from .tiles import each_stretch, repeat
 
 _PLANE = ROWS * COLUMN_BYTES  # bytes of scratch memory for sums
-_CACHED = 768 << 10  # bytes of a right operand that a cache holds while rows pass by
+_CACHED = 2 << 20  # bytes of a right operand that a cache holds while rows pass by
 
 Range = tuple[ir.Value, ir.Value]
 
@@ -95,7 +95,10 @@ class _Product:
         """The next rows: sums into scratch memory, and from there to the end; the row after."""
         b = self.frame.builder
         height = self._sum(area)
-        shape = (least(b, height, b.sub(area.row_end, area.row)), b.sub(area.column_end, area.column))
+        shape = (
+            least(b, height, b.sub(area.row_end, area.row)),
+            b.sub(area.column_end, area.column),
+        )
         finish(self.frame, self.found, self.g, area.sums, (area.row, area.column), shape)
         return b.add(area.row, height)
 

@@ -43,7 +43,7 @@ def emit_micro(module: ir.Module, machine: Machine, g: Geometry, name: str) -> i
             builder.load(advance(builder, at_b, v * g.register_bytes), typ=g.vector, align=16)
             for v in range(g.vectors)
         ]
-        made = []
+        made: list[ir.Value] = []
         for part in range(g.parts):
             for row in range(g.rows):
                 place = advance(builder, at_a, row * g.left_stride + part * g.real.itemsize)

@@ -62,7 +62,7 @@ class _Product:
         module = frame.builder.module
         self.micro = emit_micro(module, frame.machine, g, f"{name}_micro")
         self.scratch = _Scratch(
-            frame.stack_slot(ir.IntType(8), (g.block_rows + STRIP) * g.left_stride),
+            frame.stack_slot(ir.IntType(8), g.block_rows * g.left_stride),
             frame.stack_slot(ir.IntType(8), g.parts * g.plane),
         )
 
@@ -220,7 +220,9 @@ def copy_block(
 
     def by_columns() -> None:
         if down is None:
-            either(b, b.icmp_signed("==", args[1], size), lambda: call("columns"), lambda: call("any"))
+            either(
+                b, b.icmp_signed("==", args[1], size), lambda: call("columns"), lambda: call("any")
+            )
         else:
             call("columns" if down else "any")
 
@@ -230,5 +232,3 @@ def copy_block(
         call("rows")
     else:
         by_columns()
-
-

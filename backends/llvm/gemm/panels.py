@@ -47,9 +47,7 @@ def emit_packing(frame: Frame, found: Packing, name: str) -> None:
     counted(frame, "(panel)", frame.begin, frame.end, 1, panel)
 
 
-def _pack(
-    frame: Frame, found: Packing, panel: ir.Value, target: ir.Value, name: str
-) -> None:
+def _pack(frame: Frame, found: Packing, panel: ir.Value, target: ir.Value, name: str) -> None:
     """The rows of one panel, through k."""
     b = frame.builder
     columns = number(panel_columns(found.dtype))

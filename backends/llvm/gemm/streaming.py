@@ -18,7 +18,14 @@ from ..indices import scalar_size
 from ..types import memory_element, part_count
 from .area import Area
 from .code import (
-    advance, broadcast, lanes_below, load_elements, loop, multiply_add, number, zero_of,
+    advance,
+    broadcast,
+    lanes_below,
+    load_elements,
+    loop,
+    multiply_add,
+    number,
+    zero_of,
 )  # fmt: skip
 
 _DEPTH = 8
@@ -45,9 +52,7 @@ class _Stream:
         left, right = area.left_row(area.row), area.right_column(area.column)
         loop(b, number(0), self.rows, 1, lambda row, _: self.clear(row))
 
-        def stretch(
-            at_left: ir.Value, at_right: ir.Value, none: list[ir.Value]
-        ) -> list[ir.Value]:
+        def stretch(at_left: ir.Value, at_right: ir.Value, none: list[ir.Value]) -> list[ir.Value]:
             x, y = advance(b, left, at_left), advance(b, right, at_right)
             loop(b, number(0), whole, _DEPTH, lambda k, _: self.block(x, y, k, _DEPTH))
             loop(b, whole, depth, 1, lambda k, _: self.block(x, y, k, 1))

@@ -9,7 +9,7 @@ Not here: which axes are bound to what (compiler/kernel/grid.py), assembling and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -40,12 +40,15 @@ def device_machine(architecture: str) -> Machine:
     return Machine(TRIPLE, architecture, frozenset())
 
 
-def build_module(kernels: Sequence[GridKernel], machine: Machine) -> ir.Module:
-    """One module with the entries ``k0``, ``k1``, ... in order."""
+def build_module(
+    kernels: Sequence[GridKernel], machine: Machine, threads: Callable[[int], Threads] = Threads
+) -> ir.Module:
+    """One module with the entries ``k0``, ``k1``, ... in order. threads: what a thread knows of
+    itself, for blocks of so many; tests run the module on the host as its only thread."""
     module = ir.Module(name="kernels")
     module.triple = machine.triple
     for position, kernel in enumerate(kernels):
-        _emit(module, machine, kernel, f"k{position}")
+        _emit(module, machine, kernel, f"k{position}", threads(kernel.threads))
     return module
 
 
@@ -59,18 +62,19 @@ def ptx_text(kernels: Sequence[GridKernel], architecture: str) -> str:
     return text
 
 
-def _emit(module: ir.Module, machine: Machine, mapped: GridKernel, symbol: str) -> None:
+def _emit(
+    module: ir.Module, machine: Machine, mapped: GridKernel, symbol: str, threads: Threads
+) -> None:
     kernel = mapped.kernel
     verify_binds(kernel)
     types, names = _signature(kernel)
     function = ir.Function(module, ir.FunctionType(VOID, types), symbol)
-    function.calling_convention = "ptx_kernel"
+    function.calling_convention = threads.convention
     function.attributes.add("nounwind")
     for argument, name in zip(function.args, names):
         argument.name = name
     entry = function.append_basic_block("entry")
     builder = ir.IRBuilder(entry)
-    threads = Threads(mapped.threads)
     frame = Frame(Site(builder, machine), kernel, function, threads)
     frame.levels.append(Level(entry))
     _bind_arguments(frame)

@@ -10,7 +10,7 @@ Not here: statements of one thread (the llvm core emits them, one lane wide).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import ir
 
@@ -29,7 +29,12 @@ _REGISTER = "llvm.nvvm.read.ptx.sreg"
 
 
 class Threads:
-    """The `emit` of a frame: common code of a block, then code of one thread inside a nest."""
+    """The `emit` of a frame: common code of a block, then code of one thread inside a nest.
+
+    convention: how the entry is called.
+    """
+
+    convention = "ptx_kernel"
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -48,6 +53,11 @@ class Threads:
         words = [intrinsic(builder, f"{_REGISTER}.{name}", I32, []) for name in names]
         self.thread, self.block, self.blocks = (builder.zext(word, I64) for word in words)
 
+    def barrier(self, frame: Frame) -> None:
+        """All threads of the block have come here, and see what was stored before."""
+        name = "llvm.nvvm.barrier.cta.sync.aligned.all"
+        intrinsic(frame.builder, name, VOID, [ir.Constant(I32, 0)])
+
     def __call__(self, frame: Frame, statements: Iterable[Statement]) -> None:
         """Emit statements in order, with the barriers between them."""
         body = tuple(statements)
@@ -58,7 +68,7 @@ class Threads:
         for piece, barrier in segments(body, repeated):
             self._plain(frame, piece)
             if barrier:
-                _barrier(frame)
+                self.barrier(frame)
         self.in_order = repeated
 
     def _plain(self, frame: Frame, statements: Iterable[Statement]) -> None:
@@ -103,12 +113,6 @@ class Threads:
         frame.buffers[s.name] = Buffer(s.name, s.dtype, pointer, tuple(strides))
 
 
-def _barrier(frame: Frame) -> None:
-    """All threads of the block have come here, and see what was stored before."""
-    name = "llvm.nvvm.barrier.cta.sync.aligned.all"
-    intrinsic(frame.builder, name, VOID, [ir.Constant(I32, 0)])
-
-
 def _at_most(size: Size, limit: int) -> bool:
     """Whether a size is seen to be `limit` or less."""
     if isinstance(size, int):
@@ -116,7 +120,7 @@ def _at_most(size: Size, limit: int) -> bool:
     ((factors, coefficient), *rest) = size.terms
     if rest or coefficient != 1 or len(factors) != 1 or isinstance(factors[0], str):
         return False
-    operation, a, b = factors[0]  # type: ignore[misc]
+    operation, a, b = cast(tuple[str, Size, Size], factors[0])
     sides = (_at_most(a, limit), _at_most(b, limit))
     return any(sides) if operation == "min" else operation == "max" and all(sides)
 

@@ -1,0 +1,112 @@
+"""What to do about each error: one paragraph per code, for the documentation.
+
+Invariants: every code of `errors.CODES` has a text here, and no other has (tests/ir/test_errors.py).
+Not here: classes and titles (errors.py); programs that fail and how they are repaired
+(docs/error_programs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+HELP: Mapping[str, str] = {
+    # tracing
+    "TM101": "A function is compiled from one run on stand-ins for its arrays, so a Python `if`, "
+    "`while` or `and` cannot look at their values. Choose values with `np.where`; make an option "
+    "that is the same for many calls a parameter named in `static_argnames`.",
+    "TM102": "`int(x)`, `float(x)`, `x.item()`, `range(x)` and list indices need the value itself "
+    "while the function is traced. Keep it an array, take the number from a shape "
+    "(`x.shape[0]` is known), or pass it as an argument named in `static_argnames`.",
+    "TM103": "What a traced function keeps in a global, a list or an attribute is a stand-in that "
+    "means nothing afterwards. Return the value, or keep it in a `tm.Variable`.",
+    "TM104": "Write the recursion as a loop, or leave `@tm.jit` off the inner function: what it "
+    "calls is compiled with it.",
+    "TM105": "Arrays, NumPy scalars, Python numbers, Variables, and lists, tuples, dicts and "
+    "dataclasses of these can take part in a computation. Pass other objects as they are and use "
+    "only their attributes, or name the argument in `static_argnames`.",
+    "TM106": "The array was handed to code that reads its memory, such as a C extension or another "
+    "library. Call that code before or after the compiled function.",
+    "TM110": "The message names the nearest supported functions; numpy-support.md lists all. Call "
+    "the function before or after the compiled one.",
+    "TM111": "The function is supported, this argument or form of it is not. The message says "
+    "which form is; often the same result can be had with two calls.",
+    "TM112": "The result would have a size that depends on data. Keep the full size and select "
+    "with `np.where`; `x[mask]` may be reduced (`x[mask].sum()`) and assigned (`x[mask] = 0`).",
+    "TM113": "An exported library runs without Python: it cannot print, call back, or hold Python "
+    "objects. Leave that part out of the exported function.",
+    "TM120": "A gradient needs a loss that is one real floating number: reduce it, for example "
+    "with `.sum()` or `.mean()`. Ops without gradient are marked in operations.md; "
+    "`tm.stop_gradient` says that a value is to be taken as a constant.",
+    "TM130": "Look the name up with `program.names(entry)`, or in the store the variable belongs "
+    "to; the message names the nearest ones.",
+    # operands
+    "TM201": "The call has too few or too many arrays; for a step of a Program, feed the values "
+    "that the message names or describe them with `program.describe`.",
+    "TM202": "Convert the operand with `.astype(...)` to one of the types the message lists.",
+    "TM203": "The message says which argument, what it may be and what it was.",
+    "TM204": "From the right, two sizes must be equal or one of them 1, as in NumPy. Insert the "
+    "missing axis (`x[:, None]`, `keepdims=True`) or transpose.",
+    "TM205": "The target shape must be reachable from the right: equal sizes, or 1 in the array.",
+    "TM206": "The new shape must have as many elements as the array; let one size be -1 to have it "
+    "computed.",
+    "TM207": "The slice or region named in the message must lie inside the array. If sizes are "
+    "computed from shapes, check them for the smallest array the function is called with.",
+    "TM208": "The array has too few or too many axes: add one with `np.expand_dims`, drop one by "
+    "indexing or `np.squeeze`.",
+    "TM209": "The two sizes named in the message must be equal, for example the inner ones of a "
+    "matrix product or those beside the axis of `np.concatenate`.",
+    "TM210": "bool, integers, floats up to 64 bits, bfloat16 and complex numbers in native byte "
+    "order can be compiled. Convert the array with `.astype(...)` before the call.",
+    "TM220": "An array of rank n has axes -n to n - 1.",
+    "TM221": "Name each axis once; remember that -1 and the last axis are the same.",
+    "TM230": "An index must lie in [-size, size) of its axis. The call wrote nothing. Clip indices "
+    "from data (`np.clip(i, 0, n - 1)`) if that is what you mean.",
+    "TM240": "Check the spelling; operations.md lists all ops.",
+    "TM241": "`max`, `min`, `argmax` and `argmin` of nothing do not exist. Pass `initial=`, or do "
+    "not call the function with an empty array.",
+    "TM242": "Sizes and counts must be zero or more; if it is computed from shapes, use "
+    "`max(0, ...)`.",
+    "TM243": "A slice may step by any whole number but 0.",
+    "TM244": "The condition of a check written in the program was false for some element.",
+    "TM245": "A Variable keeps its dtype and shape: convert the value with `.astype(...)` or "
+    "`reshape`, or make another Variable.",
+    "TM246": "NumPy refuses Python integers that do not fit the array's type. Convert the array "
+    "to a wider type, or the number with `np.int64(...)`.",
+    "TM247": "The array that was passed is read-only. Pass a copy, or make the result a new array.",
+    "TM248": "The result has a wider type than the array it is to be stored in (`x += 0.5` on "
+    "integers). Convert one of them, or store with `x[...] = value`, which casts.",
+    "TM249": "Use a floating base: `x.astype(float) ** -1`, or `1 / x`.",
+    "TM250": "The shape multiplies out to more bytes than a 64-bit address can name: usually a "
+    "size in the wrong place.",
+    "TM251": "A function of Python's `math` got a number outside its domain, as in Python.",
+    # our own bugs
+    "TM301": "The text is not in the form that printed graphs have; the message names line and "
+    "column.",
+    "TM302": "The graph breaks a rule of the verifier; the detail lists all of them with their "
+    "V-codes.",
+    "TM303": "This is a bug in tracemill: please report it with the printed graph in the message. "
+    "`tm.disable_jit()` runs the function without compiling meanwhile.",
+    "TM304": "This is a bug in tracemill: please report it with the message. `tm.disable_jit()` "
+    "runs the function without compiling meanwhile.",
+    "TM401": "The message names the op and the target. On the cpu this is a bug: please report it.",
+    "TM402": "This is a bug in tracemill or LLVM: please report it with the output of "
+    "`tm.show_config()`.",
+    # the world
+    "TM501": "Check the path: it must be a folder written by `tm.save`.",
+    "TM502": "The file was changed or cut after it was written. Use another copy.",
+    "TM503": "Read it with the release that wrote it and save it again, or upgrade.",
+    "TM504": "The file could run code when read (a pickle, for example) and was not opened.",
+    "TM510": "Check that the folder exists, is writable and has room; the earlier checkpoint, if "
+    "there was one, is untouched.",
+    "TM511": "The checksums do not match: restore from another checkpoint. No Variable was "
+    "changed.",
+    "TM512": "The message lists what is missing, extra or of another type. Pass the Variables that "
+    "were saved, under the names they had. No Variable was changed.",
+    "TM520": "Devices are named like `cpu:0` and `cpu:1`.",
+    "TM530": "Open a new queue; what was in it has been delivered or dropped.",
+    "TM531": "What was to be written may be written in part; call again.",
+    "TM532": "Allow more time or work on less data. What was to be written may be written in part.",
+    "TM533": "Start the process again and go on from the last checkpoint.",
+    "TM540": "The message holds what the C compiler said. Check that it is installed (`cc=`) and "
+    "that the folder is writable.",
+}

@@ -1,0 +1,171 @@
+"""Whether a compiled program gave what NumPy gives.
+
+NumPy runs the program once, and a few times more with every rounded result moved by one to three
+ulp and the terms of every sum too. Where these runs agree bit for bit, so must the compiled
+program; where they spread, it may be as far off as a few times the spread. So no bound is guessed,
+and what is chaotic is left out by itself.
+
+Not here: making programs (programs.py).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from lanes import same_bits
+
+from .catalogue import kind_of
+from .programs import WRITTEN, Program, Step, copied, run_step
+
+SAMPLES = 5
+SLACK = 16.0
+_COMPLEX_ARITHMETIC = re.compile(r"[*/]|square|absolute|sum|prod|1j|diff|reciprocal|sign")
+
+
+def noisy(rng: np.random.Generator, value: Any) -> Any:
+    """Floats moved by one to three ulp, zeros and what is not finite left alone."""
+    array = np.asarray(value)
+    if kind_of(array) not in "fc" or not array.size:
+        return value
+    if array.dtype.kind == "c":
+        size = np.abs(array)
+        moved = np.empty(array.shape, array.dtype)
+        moved.real = array.real + _step(rng, size, array.real.dtype)
+        moved.imag = array.imag + _step(rng, size, array.real.dtype)
+        moved = np.where(np.isfinite(array), moved, array)
+    else:
+        wide = array.astype(np.float64)
+        moved = (wide + _step(rng, np.abs(wide), array.dtype)).astype(array.dtype)
+        moved = np.where(np.isfinite(wide) & (wide != 0), moved, array)
+    return moved if isinstance(value, np.ndarray) else moved.astype(array.dtype)[()]
+
+
+def _step(rng: np.random.Generator, size: Any, dtype: np.dtype[Any]) -> Any:
+    """Plus or minus one to three ulp of numbers of this size."""
+    info = ml_dtypes.finfo(dtype)
+    ulp = np.maximum(size.astype(np.float64) * float(info.eps), float(info.smallest_subnormal))
+    return ulp * rng.uniform(1, 3, size.shape) * rng.choice([-1.0, 1.0], size.shape)
+
+
+def _noise_of(step: Step, operands: Sequence[Any]) -> str:
+    if step.noise == "exact" and any(kind_of(o) == "c" for o in operands):
+        return "rounded" if _COMPLEX_ARITHMETIC.search(step.text) else "exact"
+    return step.noise
+
+
+def run_numpy(program: Program, args: Sequence[Any], rng: np.random.Generator | None) -> list[Any]:
+    """All values of the program; with a generator, moved."""
+    values: list[Any] = list(args)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for step in program.steps:
+            operands = [values[i] for i in step.operands]
+            noise = _noise_of(step, operands) if rng is not None else "exact"
+            if noise == "sum" and rng is not None:
+                operands = [noisy(rng, o) for o in operands]
+            made = run_step(step, operands)
+            if noise in ("rounded", "sum") and rng is not None:
+                made = noisy(rng, made)
+            values.append(WRITTEN if step.writes else made)
+    return values
+
+
+@dataclass
+class Expected:
+    """What NumPy gave: the values, the arguments afterwards, and how far each may be off."""
+
+    values: list[Any]
+    args: list[Any]
+    samples: list[list[Any]] = field(default_factory=list)
+
+
+def expected(program: Program, args: Sequence[Any], rng: np.random.Generator) -> Expected:
+    """Run NumPy, plain and moved."""
+    own = copied(args)
+    values = run_numpy(program, own, None)
+    count = len(args)
+    made = Expected([np.copy(v) if isinstance(v, np.ndarray) else v for v in values], own)
+    if any(_noise_of(s, [values[o] for o in s.operands]) in ("rounded", "sum")
+           for s in program.steps):  # fmt: skip
+        for _ in range(SAMPLES):
+            try:
+                made.samples.append(run_numpy(program, copied(args), rng))
+            except (ValueError, IndexError, OverflowError):
+                pass
+    del count
+    return made
+
+
+def difference(got: Any, want: Any, samples: Sequence[Any]) -> str | None:
+    """What is wrong with `got`; None if nothing."""
+    if type(got) is not type(want):
+        return f"type {type(got).__name__} instead of {type(want).__name__}"
+    mine, theirs = np.asarray(got), np.asarray(want)
+    if mine.dtype != theirs.dtype:
+        return f"dtype {mine.dtype} instead of {theirs.dtype}"
+    if mine.shape != theirs.shape:
+        return f"shape {mine.shape} instead of {theirs.shape}"
+    wrong = ~np.atleast_1d(_acceptable(mine, theirs, [np.asarray(s) for s in samples]))
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    mine, theirs = np.atleast_1d(mine), np.atleast_1d(theirs)
+    return f"{mine[at]!r} instead of {theirs[at]!r} at {list(at)}, {int(wrong.sum())} in all"
+
+
+def _acceptable(got: Any, want: Any, samples: Sequence[Any]) -> Any:
+    exact = same_bits(got, want)
+    if not samples:
+        return exact
+    with np.errstate(all="ignore"):
+        if kind_of(want) not in "fc":
+            return exact | np.logical_or.reduce([s != want for s in samples])
+        if want.dtype.kind == "c":
+            return exact | _within(got, want, samples)
+        return exact | _within(got, want, samples)
+
+
+def _within(got: Any, want: Any, samples: Sequence[Any]) -> Any:
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    want, got = want.astype(wide), got.astype(wide)
+    spread = np.zeros(want.shape)
+    unstable = np.zeros(want.shape, bool)
+    for sample in samples:
+        sample = sample.astype(wide)
+        unstable |= np.isfinite(sample) != np.isfinite(want)
+        unstable |= ~np.isfinite(want) & ~((sample == want) | (sample != sample) & (want != want))
+        spread = np.fmax(spread, np.abs(sample - want))
+    if want.dtype.kind == "c":  # where an infinity meets a NaN, C leaves both parts open
+        unstable |= ~np.isfinite(want) & ~np.isfinite(got) & (spread == spread)
+    return unstable | (np.abs(got - want) <= SLACK * spread) & np.isfinite(want)
+
+
+def check(
+    program: Program, call: Callable[..., Any], args: Sequence[Any], wanted: Expected
+) -> list[str]:
+    """Call the compiled program; everything that is wrong."""
+    own = copied(args)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            results = call(*own)
+        except Exception as problem:  # noqa: BLE001  NumPy raised nothing, so this is a finding
+            return [f"raised {type(problem).__name__}: {problem}"]
+    found = []
+    for at, got in zip(program.outputs, results, strict=True):
+        problem = difference(got, wanted.values[at], [s[at] for s in wanted.samples])
+        if problem:
+            found.append(f"value {at}: {problem}")
+    if not wanted.samples:
+        for at, (got, want) in enumerate(zip(own, wanted.args)):
+            problem = difference(got, want, ())
+            if problem:
+                found.append(f"argument {at} afterwards: {problem}")
+    return found
