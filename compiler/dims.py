@@ -147,8 +147,10 @@ def floor_divide(a: Size, b: Size) -> Size:
             return _canonical(exact) + _opaque("//", _canonical(rest), b)
     if a == b:
         return 1
-    if isinstance(a, Dim) and isinstance(b, Dim) and (quotient := _exact_quotient(a, b)) is not None:
-        return quotient
+    if isinstance(a, Dim) and isinstance(b, Dim):
+        quotient = _exact_quotient(a, b)
+        if quotient is not None:
+            return quotient
     return _opaque("//", a, b)
 
 
@@ -265,6 +267,13 @@ def _exact_quotient(a: Dim, b: Dim) -> Size | None:
     return _canonical(quotient)
 
 
+def _operation(factor: object) -> tuple[str, Size, Size]:
+    """The parts of a factor that is not a symbol."""
+    assert isinstance(factor, tuple)
+    operation, a, b = factor
+    return operation, a, b
+
+
 def _factor_dim(factor: object) -> Dim:
     return Dim((((factor,), 1),))
 
@@ -276,7 +285,7 @@ def _factor_order(factor: object) -> str:
 def _factor_text(factor: object) -> str:
     if isinstance(factor, str):
         return factor
-    operation, a, b = factor  # type: ignore[misc]
+    operation, a, b = _operation(factor)
     if operation in ("max", "min"):
         return f"{operation}({dim_text(a)}, {dim_text(b)})"
     return f"({_operand_text(a)} {operation} {_operand_text(b)})"
@@ -294,15 +303,16 @@ def _symbols(size: Size) -> Iterator[str]:
                 if isinstance(factor, str):
                     yield factor
                 else:
-                    yield from _symbols(factor[1])  # type: ignore[index]
-                    yield from _symbols(factor[2])  # type: ignore[index]
+                    _, a, b = _operation(factor)
+                    yield from _symbols(a)
+                    yield from _symbols(b)
 
 
 def _substituted(factor: object, env: Mapping[str, Size]) -> Size:
     if isinstance(factor, str):
         found = env.get(factor)
         return Dim.symbol(factor) if found is None else found
-    operation, a, b = factor  # type: ignore[misc]
+    operation, a, b = _operation(factor)
     a = a.substitute(env) if isinstance(a, Dim) else a
     b = b.substitute(env) if isinstance(b, Dim) else b
     rebuild = {"//": floor_divide, "%": modulo, "max": maximum, "min": minimum}

@@ -60,6 +60,13 @@ def errors_page() -> str:
         "`except ValueError` goes on working. A call that is refused for its operands has written",
         "nothing that was there before it: no argument, no Variable.",
         "",
+        "The programs below begin with",
+        "",
+        "```python",
+        "import numpy as np",
+        "import tracemill as tm",
+        "```",
+        "",
         "| code | class | also a | meaning |",
         "|---|---|---|---|",
     ]

@@ -40,7 +40,7 @@ from .tracing.guards import (
 )
 from .tracing.result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput
 
-_CONTAINERS = {tuple: Kind.TUPLE, list: Kind.LIST, dict: Kind.DICT}
+_CONTAINERS: Mapping[type, Kind] = {tuple: Kind.TUPLE, list: Kind.LIST, dict: Kind.DICT}
 _PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
 
 
@@ -184,27 +184,28 @@ class _Inputs:
 
     def _read(self, access: Access) -> InputSpec:
         """Where something outside is found; what it is found in becomes inputs first."""
-        root = access.root
-        if isinstance(root, GlobalName):
-            key = id(root.namespace)
-            space = self._part(key, place(Source.OBJECT, key=root.namespace), Kind.ANY)
-            where = place(Source.DICT_ITEM, origin=space, key=root.name)
-        elif isinstance(root, CellContent):
-            where = place(Source.CELL, key=root.cell)
-        elif isinstance(root, FlatArgument):
-            where = self.leaf_places[root.leaf]
-        else:
-            where = place(Source.OBJECT, key=root.thing)
+        where = self._root(access.root)
         for count, step in enumerate(access.steps):
-            attribute = isinstance(step, AttributeStep)
-            kind = Kind.ANY if attribute else _CONTAINERS[step.container]
-            key = (_identity(root), access.steps[:count], kind)
-            parent = self._part(key, where, kind, 0 if attribute else step.length)
-            if attribute:
+            done = (_identity(access.root), access.steps[:count])
+            if isinstance(step, AttributeStep):
+                parent = self._part((*done, Kind.ANY), where, Kind.ANY)
                 where = place(Source.ATTRIBUTE, origin=parent, key=step.name)
             else:
+                kind = _CONTAINERS[step.container]
+                parent = self._part((*done, kind), where, kind, step.length)
                 where = _found_in(parent, step.container, step.key)
         return where
+
+    def _root(self, root: Root) -> InputSpec:
+        if isinstance(root, GlobalName):
+            held = place(Source.OBJECT, key=root.namespace)
+            space = self._part(id(root.namespace), held, Kind.ANY)
+            return place(Source.DICT_ITEM, origin=space, key=root.name)
+        if isinstance(root, CellContent):
+            return place(Source.CELL, key=root.cell)
+        if isinstance(root, FlatArgument):
+            return self.leaf_places[root.leaf]
+        return place(Source.OBJECT, key=root.thing)
 
     def _part(self, key: object, where: InputSpec, kind: Kind, length: int = 0) -> int:
         """The input that is something other inputs are found in, made once."""

@@ -12,7 +12,7 @@ from . import engine
 from .compiler.compile import Parameter, compile_graph
 from .compiler.kernel.schedule import Target
 from .compiler.passes import PASSES, PIPELINE
-from .compiler.passes.base import run_passes
+from .compiler.passes.base import Pass, run_passes
 from .compiler.plan import ExecutionPlan, Origin
 from .progress import phase
 from .reports import PassReport, ReportingStore, report_graph, report_kernels
@@ -30,6 +30,14 @@ _ORIGINS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Optimisation:
+    """The passes that run before planning, in order; fuse: whether nodes share kernels."""
+
+    passes: Sequence[Pass] = PIPELINE
+    fuse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """A plan with its machine code.
 
@@ -44,10 +52,13 @@ class Built:
     keep: Sequence[object]
 
 
-def build(traced: Traced) -> Built:
+DEFAULT = Optimisation()
+
+
+def build(traced: Traced, optimisation: Optimisation = DEFAULT) -> Built:
     """Optimise, plan, compile or load from the cache."""
     report_graph(traced.trace.graph)
-    plan, positions = plan_of(traced)
+    plan, positions = plan_of(traced, optimisation=optimisation)
     report_kernels(plan.kernels)
     phase("machine code", len(plan.kernels))
     code = ReportingStore(engine.code_store(), plan.kernels)
@@ -62,14 +73,14 @@ def build(traced: Traced) -> Built:
 
 
 def plan_of(
-    traced: Traced, target: Target | None = None
+    traced: Traced, target: Target | None = None, optimisation: Optimisation = DEFAULT
 ) -> tuple[ExecutionPlan, Mapping[int, int]]:
     """The plan, and which of its results each flat output is. target: this machine by default."""
     result = traced.trace
     phase("passes")
     report = PassReport(result.graph) if logs("passes") else None
-    graph = run_passes(result.graph, PIPELINE, report).graph
-    if report is not None:
+    graph = run_passes(result.graph, optimisation.passes, report).graph
+    if report is not None and optimisation.fuse:
         graph = PASSES["fuse"].run(graph)
         report("fuse", graph)
     phase("kernels and plan")
@@ -81,7 +92,7 @@ def plan_of(
         params=[Parameter(_ORIGINS[item.kind], at) for at, item in enumerate(result.inputs)],
         writes=result.writes,
         returns=returns,
-        fuse=report is None,
+        fuse=report is None and optimisation.fuse,
     )
     return plan, positions
 

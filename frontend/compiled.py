@@ -100,8 +100,8 @@ def _names(static_argnames: Iterable[str] | str) -> frozenset[str]:
 
 def _jit(function: Callable[P, R], static: frozenset[str]) -> CompiledFunction[P, R]:
     if isinstance(function, classmethod | staticmethod):
-        inner: Any = function.__func__
-        return cast(Any, type(function)(cast(Any, _jit(inner, static))))
+        wrapped: Any = type(function)(cast(Any, _jit(cast(Any, function.__func__), static)))
+        return cast("CompiledFunction[P, R]", wrapped)
     if not callable(function):
         raise TypeError(f"jit compiles functions, got {type(function).__name__}")
     signature = Signature.of(function)

@@ -22,7 +22,7 @@ from .arguments import FlatCall, Signature, flat_call
 from .backends.llvm.native.encoder import Encoded, encode
 from .backends.llvm.native.runtime import Parameter
 from .bind import bind
-from .build import Built, build
+from .build import DEFAULT, Built, Optimisation, build
 from .compiler.errors import error
 from .failures import raise_failure
 from .partitioned import Partitioned, device_constraints
@@ -54,6 +54,7 @@ class Dispatcher:
     function: Callable[..., Any]
     signature: Signature
     static: frozenset[str] = frozenset()
+    optimisation: Optimisation = DEFAULT
     native: Any = None
     versions: list[Version] = field(default_factory=list)
     history: list[Compilation] = field(default_factory=list)
@@ -162,13 +163,13 @@ class Dispatcher:
         """Compile a traced version and install it."""
         if device_constraints(traced.trace.graph):
             return Version(traced, partitioned=Partitioned(traced))
-        built = build(traced)
+        built = build(traced, self.optimisation)
         native = bind(
             traced, built.plan, built.positions, built.loaded.addresses, built.cells, built.keep
         )
-        version = Version(traced, built, encode(native))
-        engine.native().install(self.native, version.encoded)
-        return version
+        encoded = encode(native)
+        engine.native().install(self.native, encoded)
+        return Version(traced, built, encoded)
 
     def trace_only(self, args: Sequence[Any], keywords: dict[str, Any]) -> Traced:
         """A fresh trace for these arguments, nothing compiled or installed."""

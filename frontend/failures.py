@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .backends.llvm.native.control import Failure
-from .compiler.errors import error
+from .compiler.errors import CODES, error
 from .compiler.plan import ExecutionPlan
 
 
@@ -28,7 +28,8 @@ def raise_failure(
         raise error("TM242", "a size computed in the call is negative or too large")
     assert plan is not None, "a kernel reported a failure of a version that is gone"
     place = plan.error_places[node]
-    raise error(place.code, _SENTENCES[place.code].format(*payload), place=place.location)
+    sentence = _SENTENCES.get(place.code, CODES[place.code].title)
+    raise error(place.code, sentence.format(*payload), place=place.location)
 
 
 _SENTENCES = {

@@ -9,7 +9,7 @@ import ctypes
 import html
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,7 @@ class _Replay:
     """A plan's buffers and sizes, evaluated in Python for one call."""
 
     def __init__(self, version: Version, leaves: Sequence[Any]) -> None:
+        assert version.built is not None, "functions over several devices have no one plan"
         self.plan: ExecutionPlan = version.built.plan
         self.addresses = version.built.loaded.addresses
         self.inputs = version.traced.trace.inputs
@@ -160,7 +161,7 @@ class _Replay:
         return KernelTime(name, statistics.median(samples), moved, where)
 
 
-OPERATIONS = {
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
     "align": lambda a, _: -(-a // 64) * 64,
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -116,10 +116,12 @@ class Traced:
 
     def _guard_mismatch(self, call: FlatCall, sizes: Mapping[str, int]) -> str | None:
         for guard in self.trace.guards:
-            holds = guard.holds(sizes if isinstance(guard, SizeGuard) else call.leaves)
+            if isinstance(guard, SizeGuard):
+                holds, text = guard.holds(sizes), self._named(guard.text)
+            else:
+                holds, text = guard.holds(call.leaves), guard.text
             if not holds:
                 where = f" ({guard.location})" if guard.location else ""
-                text = self._named(guard.text) if isinstance(guard, SizeGuard) else guard.text
                 return f"{text} does not hold any more: {guard.reason}{where}"
         return None
 

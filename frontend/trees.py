@@ -73,8 +73,7 @@ def paths(tree: Tree) -> list[Path]:
         steps = []
         for entry in accessor:
             attribute = isinstance(entry, optree.GetAttrEntry)
-            key = entry.name if attribute else entry.entry
-            steps.append(Step(key, attribute, entry.type))
+            steps.append(Step(entry.entry, attribute, entry.type))
         found.append(tuple(steps))
     return found
 
@@ -90,7 +89,7 @@ def _register(cls: type) -> None:
     def take_apart(instance: Any) -> tuple[list[Any], None, tuple[str, ...]]:
         return [getattr(instance, name) for name in names], None, names
 
-    def put_together(_: None, children: Any) -> Any:
+    def put_together(_: Any, children: Any) -> Any:
         return cls(**dict(zip(names, children, strict=True)))
 
     if cls not in _dataclasses_seen:
@@ -104,4 +103,4 @@ def _register(cls: type) -> None:
         )
 
 
-_LEAF = Tree(optree.tree_structure(0, namespace=_NAMESPACE))
+_LEAF = Tree(optree.treespec_leaf(namespace=_NAMESPACE))

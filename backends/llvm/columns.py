@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from ...compiler.dims import Dim
+from ...compiler.kernel.halves import uses
 from ...compiler.kernel.kernel import Let, Load, Parallel, Reduce, Statement, Store, bodies, walk
 from ...compiler.kernel.monoids import BLOCK, LANES
 from .bodies import weight_of_block
@@ -55,7 +56,7 @@ def _streams(frame: Frame, r: Reduce, plain: set[str], column: str) -> bool:
         return False
     if weight_of_block(r.body, frame.dtypes) > _LIGHT:
         return False
-    used = {a for x in walk(r.body) for a in (*getattr(x, "args", ()), getattr(x, "mask", None))}
+    used = {name for x in walk(r.body) for name in uses(x)} | set(r.yields)
     return not used & plain
 
 

@@ -63,7 +63,8 @@ def _shown(value: Any, spec: str) -> str:
         return format(value, spec)
     if array.ndim == 0:
         return format(array.item(), spec)
-    return np.array2string(array, formatter={"all": lambda number: format(number.item(), spec)})
+    shown: Any = {"all": lambda number: format(number.item(), spec)}
+    return np.array2string(array, formatter=shown)
 
 
 def _check(ok: Any, code: str) -> str | None:

@@ -57,7 +57,7 @@ class ItemStep:
     """Item `key` of a container of exactly this type and length."""
 
     key: Any
-    container: type
+    container: Any  # a container type
     length: int
 
 
@@ -79,15 +79,18 @@ class Access:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """Read it. Raises LookupError, AttributeError or ValueError where it is not there."""
-        found = _at_root(self.root, leaves)
+        found: Any = _at_root(self.root, leaves)
         for step in self.steps:
-            if isinstance(step, AttributeStep):
-                found = getattr(found, step.name)
-            elif type(found) is not step.container or len(found) != step.length:
-                raise LookupError(step.key)
-            else:
-                found = found[step.key]
+            found = _followed(found, step)
         return found
+
+
+def _followed(found: Any, step: AttributeStep | ItemStep) -> Any:
+    if isinstance(step, AttributeStep):
+        return getattr(found, step.name)
+    if not isinstance(found, step.container) or len(found) != step.length:
+        raise LookupError(step.key)
+    return found[step.key]
 
 
 def _at_root(root: Root, leaves: Sequence[Any]) -> Any:

@@ -141,8 +141,8 @@ def is_same(now: Any, expected: Any) -> bool:
     return now is expected or same_constant(now, expected)
 
 
-def has_length(now: Any, expected: tuple[type, int]) -> bool:
-    """A list or tuple of this type and length."""
+def has_length(now: Any, expected: Any) -> bool:
+    """A list or tuple of this (type, length)."""
     return type(now) is expected[0] and len(now) == expected[1]
 
 

@@ -151,8 +151,18 @@ class Trace:
             except TracemillError as problem:
                 sizes: Any = problem.sizes
                 if sizes is None or not self.unify(*sizes):
+                    self._explain(problem, sizes or ())
                     raise
             attrs = {key: self._now(value) for key, value in attrs.items()}
+
+    def _explain(self, problem: TracemillError, sizes: Sequence[Size]) -> None:
+        """Say what the symbols of sizes that do not fit are in the example call."""
+        symbols = [s for size in sizes if isinstance(size, Dim) for s in size.symbols()]
+        known = [f"{s} is {self.sizes.hints[s]}" for s in symbols if s in self.sizes.hints]
+        if known:
+            text = f"in this call {', '.join(dict.fromkeys(known))}"
+            problem.detail = f"{problem.detail}; {text}" if problem.detail else text
+            problem.hint = ""
 
     def _now(self, attribute: Any) -> Any:
         """An attribute over the symbols that remain."""

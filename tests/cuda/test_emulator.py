@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import optree
 import pytest
 
+import mill
 from grid_kernels import SUITE, GridRun, plan_of
 from kernel_runner import sym
+from plan_runner import PlanFailed
+from random_graphs import random_graph
 from tracemill.backends.cuda.emulator import emulate
+from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.kernel.grid import map_to_grid
 from tracemill.compiler.kernel.kernel import Check, Kernel, Load, Parallel, Parameter
+from tracemill.compiler.passes import PIPELINE
+from tracemill.compiler.passes.base import run_passes
 from tracemill.compiler.types import BOOL
 
 pytestmark = pytest.mark.cpu
@@ -27,6 +35,16 @@ def test_the_emulator_and_machine_code_agree_on_every_kernel(name, blocks):
     assert len(results) == len(wanted)
     for got, want in zip(results, wanted):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_random_graphs_compute_the_same_on_a_grid(number, seed):
+    graph = random_graph(seed, 25)
+    args, store = mill.inputs_for(graph, seed)
+    plan = compile_graph(run_passes(graph, PIPELINE).graph)
+    run = GridRun(plan, args, store, seed, blocks=1 + number % 4)
+    with contextlib.suppress(PlanFailed):
+        run.run()
 
 
 def test_the_least_failure_is_reported_whoever_finds_it():

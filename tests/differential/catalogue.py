@@ -13,6 +13,7 @@ Not here: how lines become programs (programs.py), how results are compared (jud
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -347,6 +348,12 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.ndim > 0
 
 
+def _writeable(value: Any) -> bool:
+    with warnings.catch_warnings():  # NumPy warns where broadcast_arrays made it
+        warnings.simplefilter("ignore")
+        return bool(value.flags.writeable)
+
+
 def kind_of(value: Any) -> str:
     """b, i, f or c."""
     kind = np.asarray(value).dtype.kind
@@ -367,7 +374,7 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
     "N": lambda v: _is_array(v) and kind_of(v) in "ifc",
     "I": lambda v: _is_array(v) and kind_of(v) in "bi",
     "M": lambda v: _is_array(v) and v.ndim == 2 and kind_of(v) in "ifc",
-    "w": lambda v: _is_array(v) and v.flags.writeable,
+    "w": lambda v: _is_array(v) and 0 not in v.strides and _writeable(v),
 }
 
 CHOICES: Mapping[str, Callable[[np.random.Generator, Any], str]] = {

@@ -294,7 +294,7 @@ class Grower:
             warnings.simplefilter("ignore")
             try:
                 result = run_step(step, operands)
-            except (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError):
+            except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
                 return None
         if step.writes:
             return WRITTEN
@@ -311,6 +311,8 @@ def _tame(step: Step, operands: Sequence[Any]) -> bool:
     arrays = [np.asarray(o) for o in operands]
     if "astype(np." in step.text or "dtype=np." in step.text or step.writes:
         return _casts_tame(step, arrays)
+    if any(word in step.text for word in ("signbit", "copysign", "frexp")):
+        return all(bool(np.isfinite(a).all()) for a in arrays)  # the sign of NaN is nobody's
     if step.noise != "sum":
         return True
     for array in arrays:
