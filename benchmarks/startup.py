@@ -33,26 +33,35 @@ def stack(x, w):
 f = {decorate}(stack)
 t = time.perf_counter(); {finish}(f(x, w)); print(time.perf_counter() - t)
 """
+_OWN = {
+    "setup": "import tracemill as tm, llvmlite.binding",
+    "decorate": "tm.jit",
+    "lib": "np",
+    "wrap": "",
+    "finish": "",
+}
 _STYLES: Mapping[str, Mapping[str, str]] = {
-    "tracemill": {
-        "setup": "import tracemill as tm, llvmlite.binding",
-        "decorate": "tm.jit", "lib": "np", "wrap": "", "finish": "",
-    },
+    "tracemill": _OWN,
     "tracemill, no cache": {
-        "setup": "import os; os.environ['TRACEMILL_CACHE'] = 'off'\n"
-        "import tracemill as tm, llvmlite.binding",
-        "decorate": "tm.jit", "lib": "np", "wrap": "", "finish": "",
+        **_OWN,
+        "setup": f"import os; os.environ['TRACEMILL_CACHE'] = 'off'\n{_OWN['setup']}",
     },
     "jax": {
         "setup": "import jax, jax.numpy as jnp\njnp.ones(2).block_until_ready()",
-        "decorate": "jax.jit", "lib": "jnp", "wrap": "jnp.asarray", "finish": "jax.block_until_ready",
+        "decorate": "jax.jit",
+        "lib": "jnp",
+        "wrap": "jnp.asarray",
+        "finish": "jax.block_until_ready",
     },
     "torch.compile": {
-        "setup": "import torch", "decorate": "torch.compile", "lib": "torch", "wrap": "torch.from_numpy",
+        "setup": "import torch",
+        "decorate": "torch.compile",
+        "lib": "torch",
+        "wrap": "torch.from_numpy",
         "finish": "",
     },
-    "numba": {"setup": "import numba", "decorate": "numba.njit", "lib": "np", "wrap": "", "finish": ""},
-}  # fmt: skip
+    "numba": {**_OWN, "setup": "import numba", "decorate": "numba.njit"},
+}
 
 
 def import_times(runs: int = 7) -> Mapping[str, Estimate | str]:

@@ -13,7 +13,7 @@ import numpy as np
 from digits_data import Split
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402  the backend is chosen before pyplot is loaded
+from matplotlib import pyplot
 
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <title>Handwritten digits with tracemill</title>

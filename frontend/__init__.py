@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from .compiled import jit as jit
     from .configuration import show_config as show_config
     from .devices import device as device
-    from .engine import num_threads as num_threads
-    from .engine import set_num_threads as set_num_threads
     from .differentiation import grad as grad
     from .differentiation import gradients as gradients
     from .differentiation import stop_gradient as stop_gradient
     from .differentiation import value_and_grad as value_and_grad
+    from .engine import num_threads as num_threads
+    from .engine import set_num_threads as set_num_threads
     from .printing import print as print
     from .program import Program as Program
     from .program import Spec as Spec
@@ -56,7 +56,7 @@ _HOMES = {
 _MODULES = ("nn", "optim", "special", "random")
 
 # Names, computed from one table; `print` stays out: a star import must not hide Python's own.
-__all__ = [*(name for name in _HOMES if name != "print"), *_MODULES]  # noqa: PLE0604
+__all__ = [*(name for name in _HOMES if name != "print"), *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

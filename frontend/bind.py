@@ -235,7 +235,8 @@ def _found_in(parent: int, container: type, key: Any) -> InputSpec:
     if issubclass(container, dict):
         return place(Source.DICT_ITEM, origin=parent, key=key)
     if issubclass(container, tuple):  # a named tuple
-        return place(Source.ATTRIBUTE, origin=parent, key=container._fields[key])  # type: ignore[attr-defined]
+        fields: tuple[str, ...] = container._fields  # type: ignore[attr-defined]
+        return place(Source.ATTRIBUTE, origin=parent, key=fields[key])
     return place(Source.ATTRIBUTE, origin=parent, key=key)
 
 

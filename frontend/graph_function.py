@@ -50,7 +50,12 @@ class GraphFunction:
         self._built = build(self.traced)
         built = self._built
         native = bind(
-            self.traced, built.plan, built.positions, built.loaded.addresses, built.cells, built.keep
+            self.traced,
+            built.plan,
+            built.positions,
+            built.loaded.addresses,
+            built.cells,
+            built.keep,
         )
         self._encoded = encode(native)
         parameters = [Parameter(name) for name in self.names]
@@ -102,9 +107,7 @@ def _traced(
     )
     _, structure = flatten(tuple(range(count)))
     _, tree = flatten(tuple(range(len(names))))
-    result = TraceResult(
-        graph, tuple(placed), outputs, structure, {}, sizes, graph.hints, {}
-    )
+    result = TraceResult(graph, tuple(placed), outputs, structure, {}, sizes, graph.hints, {})
     return Traced(tree, tuple(kept), tuple(names), places, result)
 
 

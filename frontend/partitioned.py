@@ -47,14 +47,14 @@ class Partitioned:
         )
         self.transport = LocalTransport()
         self._steps = itertools.count()
-        self._runners = {
-            program.device: _Runner(program) for program in self.programs
-        }
+        self._runners = {program.device: _Runner(program) for program in self.programs}
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """One call."""
         arguments = [
-            np.asarray(item.value if item.leaf is None else leaves[item.leaf], param.tensor.dtype.numpy)
+            np.asarray(
+                item.value if item.leaf is None else leaves[item.leaf], param.tensor.dtype.numpy
+            )
             for item, param in zip(
                 self.traced.trace.inputs, self.traced.trace.graph.params, strict=True
             )
@@ -89,11 +89,11 @@ class _Runner:
         self._functions = [_function(segment) for segment in program.segments]
 
     def __call__(self, index: int, inputs: Sequence[Any]) -> Sequence[Any]:
-        return self._functions[index](*[np.ascontiguousarray(a).reshape(np.shape(a)) for a in inputs])
+        return self._functions[index](
+            *[np.ascontiguousarray(a).reshape(np.shape(a)) for a in inputs]
+        )
 
 
 def _function(segment: Segment) -> GraphFunction:
     inputs = [Input("argument", param.name) for param in segment.graph.params]
-    return GraphFunction(
-        segment.graph, inputs, [None] * len(inputs), len(segment.outputs)
-    )
+    return GraphFunction(segment.graph, inputs, [None] * len(inputs), len(segment.outputs))

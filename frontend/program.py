@@ -121,7 +121,9 @@ class _Entry:
         self.function = function
         self._plain = getattr(function, "__wrapped__", function)
         self._signature = Signature(
-            self._plain, inspect.signature(self._plain), tuple(inspect.signature(self._plain).parameters)
+            self._plain,
+            inspect.signature(self._plain),
+            tuple(inspect.signature(self._plain).parameters),
         )
         self._traced: Traced | None = None
         self._values: dict[str, Value] = {}
@@ -144,9 +146,7 @@ class _Entry:
         names = [str(i) for i in range(len(call.leaves))]
         if len(call.leaves) == len(self._signature.names):
             names = list(self._signature.names)
-        traced = trace_call(
-            self._plain, self._signature, call, names, frozenset(), frozenset()
-        )
+        traced = trace_call(self._plain, self._signature, call, names, frozenset(), frozenset())
         self._traced = traced
         self._values = {
             v.name: v for v in traced.trace.graph.values() if isinstance(v.type, TensorType)
@@ -191,7 +191,9 @@ class _Step:
         result = traced.trace
         values = {v.name: v for v in result.graph.values()}
         wanted = [values[name] for name in fetches if name]
-        own = [result.graph.results[o.result] for o in result.outputs if isinstance(o, TensorOutput)]
+        own = [
+            result.graph.results[o.result] for o in result.outputs if isinstance(o, TensorOutput)
+        ]
         whole = "" in fetches
         tokens = [v for v in result.graph.results if isinstance(v.type, TokenType)] if whole else []
         targets = list(dict.fromkeys([*wanted, *(own if whole else [])]))
@@ -205,7 +207,8 @@ class _Step:
         self._wanted = [values[name] if name else None for name in fetches]
         self._whole = traced.trace
         self._missing = [
-            s.name for s, item in zip(sources, _inputs_of(result, sources), strict=True)
+            s.name
+            for s, item in zip(sources, _inputs_of(result, sources), strict=True)
             if item.kind != "captured" and s.name not in feeds
         ]
         inputs = _inputs_of(result, sources)
@@ -256,5 +259,7 @@ def _as_fed(value: Value, given: Any, name: str) -> Any:
 def _unknown(what: str, name: str, known: Mapping[str, Any]) -> Exception:
     last = name.rpartition("/")[2]
     near = difflib.get_close_matches(last, list(known), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(list(known)[:8])}"
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(list(known)[:8])}"
+    )
     return error("TM130", f"the program has no {what} named {name!r}", hint=hint)

@@ -2,7 +2,7 @@
 
 | variable | meaning |
 |---|---|
-| `TRACEMILL_LOG` | comma-separated topics written to stderr: recompiles, graph, kernels, passes, cache |
+| `TRACEMILL_LOG` | topics for stderr, with commas: recompiles, graph, kernels, passes, cache |
 | `TRACEMILL_CACHE` | `off`, or the folder of the compile cache |
 | `TRACEMILL_THREADS` | number of threads kernels may use |
 | `TRACEMILL_FEATURES` | `host` or a baseline such as `x86-64-v3`, `x86-64-v2` |

@@ -80,8 +80,7 @@ def cdf(x: Any) -> Any:
     """Normal distribution function by Abramowitz and Stegun 26.2.17, in NumPy alone."""
     k = 1.0 / (1.0 + 0.2316419 * np.abs(x))
     series = k * (
-        0.319381530
-        + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429)))
+        0.319381530 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429)))
     )
     tail = 0.3989422804014327 * np.exp(-0.5 * x * x) * series
     return np.where(x > 0, 1.0 - tail, tail)
@@ -153,6 +152,11 @@ def market(dtype: type) -> Callable[[np.random.Generator, Mapping[str, int]], An
     return draw
 
 
+def _traffic(dtype: type, arrays: int) -> Callable[[Mapping[str, int]], float]:
+    """Bytes of so many vectors."""
+    return lambda sizes: float(arrays * np.dtype(dtype).itemsize * sizes["n"])
+
+
 def _pair(
     name: str, numpy: Function, shared: Callable[[Any], Function], numba: Factory, **rest: Any
 ) -> tuple[Workload, Workload]:
@@ -165,7 +169,7 @@ def _pair(
             inputs=make(dtype),
             numpy=numpy,
             peers=forms,
-            traffic=lambda sizes, w=dtype().itemsize: (arrays + 1.0) * w * sizes["n"],
+            traffic=_traffic(dtype, arrays + 1),
             tolerance=tolerance,
         )
         for label, dtype, size, tolerance in (

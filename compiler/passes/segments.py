@@ -133,9 +133,7 @@ def _segment(
     )
 
 
-def _rebuilt(
-    graph: Graph, nodes: list[Node], params: list[Value], results: list[Value]
-) -> Graph:
+def _rebuilt(graph: Graph, nodes: list[Node], params: list[Value], results: list[Value]) -> Graph:
     """A graph of these nodes; tokens from elsewhere are the executor's to wait for."""
     builder = Builder(graph.name)
     builder.hints = dict(graph.hints)

@@ -104,8 +104,8 @@ class CaptureGuard:
     """Something the function reads from outside is what it was.
 
     read: gets it again, given the flat arguments. check: compares it; one of `is_identical`,
-    `is_same` (a constant of equal type and value), `has_length`, or another test. path: its name, such as
-    ``global scale of module train`` or ``self.lr``.
+    `is_same` (a constant of equal type and value), `has_length`, or another test. path: its
+    name, such as ``global scale of module train`` or ``self.lr``.
     """
 
     path: str

@@ -11,7 +11,7 @@ Not here: what user code sees (tensor.py, number.py, integer.py), the meaning of
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 

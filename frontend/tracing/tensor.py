@@ -235,7 +235,9 @@ class TracedArray(InPlaceOperators, Traced):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("shape", "dtype", "strides"):
             instead = {"shape": "reshape", "dtype": "view"}.get(name, "a view")
-            raise fail("TM111", f"{name} of a traced array cannot be assigned", hint=f"use {instead}")
+            raise fail(
+                "TM111", f"{name} of a traced array cannot be assigned", hint=f"use {instead}"
+            )
         object.__setattr__(self, name, value)
 
     def view_by(self, step: Step) -> TracedArray:

@@ -204,7 +204,7 @@ def test_it_pickles_by_reference():
     import sys
 
     sys.modules.setdefault(documented.__module__, Module())
-    setattr(sys.modules[documented.__module__], "documented", documented)
+    sys.modules[documented.__module__].documented = documented
     assert pickle.loads(pickle.dumps(documented)) is documented
 
 

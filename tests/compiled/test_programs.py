@@ -72,7 +72,12 @@ def test_fetching_predict_compiles_no_training_kernel(program):
     program.describe("train", x=tm.Spec("f4", (None, 4)), y=tm.Spec("f4", (None, 2)))
     program.run("predict", {"x": X})
     steps = program._entries["predict"]._steps.values()
-    written = [b for s in steps for b in s._function._built.plan.buffers if b.origin.name == "VARIABLE" and b.written]
+    written = [
+        b
+        for s in steps
+        for b in s._function._built.plan.buffers
+        if b.origin.name == "VARIABLE" and b.written
+    ]
     assert not written
     assert not program._entries["train"]._steps
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import threading
 
@@ -57,7 +58,7 @@ def test_each_pass_is_logged_with_its_nodes_and_time(run_python, tmp_path):
     assert [name for name, _, _ in rows[:7]] == [
         "prune", "simplify", "fold", "simplify", "dedupe", "prune", "fuse",
     ]  # fmt: skip
-    assert all(earlier[2] == later[1] for earlier, later in zip(rows[:6], rows[1:7]))
+    assert all(earlier[2] == later[1] for earlier, later in itertools.pairwise(rows))
     assert int(rows[6][2]) < int(rows[6][1])
 
 

@@ -125,8 +125,13 @@ class GridRun(PlanRun):
 
 def compare(mine: Array, theirs: Array, loose: bool) -> None:
     """Equal bits, all NaNs alike; up to rounding where the order of a sum is free."""
-    if loose:
-        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)
+    if loose and mine.dtype.kind in "fc":
+        relative = 2e-2 if mine.dtype.itemsize == 2 else 1e-4
+        largest = np.max(np.abs(theirs[np.isfinite(theirs)]), initial=1.0)
+        np.testing.assert_allclose(mine, theirs, rtol=relative, atol=relative / 10 * largest)
+        return
+    if loose:  # made from a rounded sum: a few may fall on the other side
+        assert np.count_nonzero(mine != theirs) <= mine.size // 20 + 1
         return
     np.testing.assert_array_equal(mine, theirs)
     if mine.dtype.kind == "f":
