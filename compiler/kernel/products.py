@@ -33,6 +33,7 @@ from .kernel import (
 from .packing import Packing, pack_kernel
 from .symbols import kernel_dims
 
+EIGHTHS = 8  # iterations of a tile: chunks of equal iterations differ by a tile at most
 STRIP = 12  # rows of a tile of the packed product: a multiple of every microkernel's rows
 WIDE = 128  # panels of a tile at most
 ROWS = 48  # rows of a tile of the direct product
@@ -96,9 +97,12 @@ def split_contraction(kernel: Kernel) -> Split | None:
 
 
 def tiles(found: Contraction, packed: bool) -> Size:
-    """Iterations of a product's kernel: outer points, times column tiles, times row tiles."""
+    """Iterations of a product's kernel: outer points, column tiles and row tiles, in eighths.
+
+    A range [begin, end) of them is the tiles from begin / 8 to end / 8, both rounded up.
+    """
     rows, columns = tile_counts(found, packed)
-    return product(tuple(a.extent for a in found.outer)) * columns * rows
+    return product(tuple(a.extent for a in found.outer)) * columns * rows * EIGHTHS
 
 
 def tile_counts(found: Contraction, packed: bool) -> tuple[Size, Size]:

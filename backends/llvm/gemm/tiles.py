@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from ....compiler.kernel.products import EIGHTHS
 from ..frame import Frame
 from ..types import I64
-from .code import least
+from .code import ceiling, least
 
 Stretch = Callable[[ir.Value, ir.Value, ir.Value, ir.Value], None]
 
@@ -22,16 +23,17 @@ def each_stretch(frame: Frame, length: ir.Value, lines: ir.Value, emit: Stretch)
     """Call ``emit(outer point, line, first tile in it, count)`` over the kernel's range."""
     b = frame.builder
     before, top, done = b.block, frame.block("stretch"), frame.block("finished")
-    b.cbranch(b.icmp_signed("<", frame.begin, frame.end), top, done)
+    begin, end = (ceiling(b, n, EIGHTHS) for n in (frame.begin, frame.end))
+    b.cbranch(b.icmp_signed("<", begin, end), top, done)
     b.position_at_end(top)
     at = b.phi(I64)
-    at.add_incoming(frame.begin, before)
+    at.add_incoming(begin, before)
     line, first = b.udiv(at, length), b.urem(at, length)
-    count = least(b, b.sub(frame.end, at), b.sub(length, first))
+    count = least(b, b.sub(end, at), b.sub(length, first))
     emit(b.udiv(line, lines), b.urem(line, lines), first, count)
     following = b.add(at, count)
     at.add_incoming(following, b.block)
-    b.cbranch(b.icmp_signed("<", following, frame.end), top, done)
+    b.cbranch(b.icmp_signed("<", following, end), top, done)
     b.position_at_end(done)
 
 
