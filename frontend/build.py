@@ -20,7 +20,6 @@ from .runtime.backend import LoadedKernels
 from .settings import logs
 from .specialise import ArraySpec, Traced
 from .tracing.result import InputOutput, SizeOutput, TensorOutput
-from .variable import default_store
 
 _ORIGINS = {
     "argument": Origin.ARGUMENT,
@@ -65,9 +64,11 @@ def build(traced: Traced, optimisation: Optimisation = DEFAULT) -> Built:
     loaded = engine.backend().compile_kernels(plan.kernels, code)
     code.close()
     phase("native tables")
-    store = default_store()
-    store.use_locks(engine.native())  # before native code first touches a cell
-    cells = [store.cell(name) for name in plan.variables]
+    cells = []
+    for name in plan.variables:
+        store = traced.trace.variables[name].store
+        store.use_locks(engine.native())  # before native code first touches a cell
+        cells.append(store.cell(name))
     addresses = {name: cell.address for name, cell in zip(plan.variables, cells, strict=True)}
     return Built(plan, positions, loaded, addresses, (*loaded.keep, *cells))
 

@@ -38,7 +38,6 @@ from .specialise import Traced
 from .tracing.guards import ScalarGuard, SizeGuard, StridesGuard
 from .tracing.result import InputOutput, SizeOutput, TensorOutput
 from .trees import flatten, paths
-from .variable import default_store
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
@@ -183,12 +182,10 @@ def _describe(traced: Traced, plan: ExecutionPlan, shapes: Mapping[int, str]) ->
         for symbol, (leaf, axis) in traced.symbol_places.items()
         if leaf in at
     }
-    store = default_store()
-    store.use_locks(engine.native())
     return describe(
         plan,
         given,
-        store.snapshot(plan.variables).values,
+        _values(plan.variables, result.variables),
         relations=[
             SizeRelation(guard.left, guard.relation, guard.right)
             for guard in result.guards
@@ -243,3 +240,14 @@ def _sentence(place: ErrorPlace) -> str:
         where = f"{Path(line.file).name}:{line.line}, in {line.function}: "
     title = CODES[place.code].title if place.code in CODES else "A check failed."
     return f"{where}{place.op}: {title} [{place.code}]"
+
+
+def _values(names: Sequence[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables' values; those of one store as of one moment."""
+    stores = {id(variables[name].store): variables[name].store for name in names}
+    found: dict[str, Any] = {}
+    for store in stores.values():
+        store.use_locks(engine.native())
+        mine = [name for name in names if variables[name].store is store]
+        found.update(store.snapshot(mine).values)
+    return {name: found[name] for name in names}

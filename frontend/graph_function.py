@@ -9,7 +9,7 @@ Not here: tracing, choosing versions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,14 +38,15 @@ class GraphFunction:
         inputs: Sequence[Input],
         specs: Sequence[LeafSpec | None],
         count: int,
+        variables: Mapping[str, Any],
         guards: Sequence[Guard] = (),
     ) -> None:
         """inputs, specs: one per parameter; a spec of None follows from the parameter's type.
 
-        count: how many of the results are returned; the others are tokens. guards: those over
-        sizes that the parameters show are kept.
+        count: how many of the results are returned; the others are tokens. variables: of the
+        trace. guards: those over sizes that the parameters show are kept.
         """
-        self.traced = _traced(graph, inputs, specs, count, guards)
+        self.traced = _traced(graph, inputs, specs, count, guards, variables)
         self.names = self.traced.names
         self._built = build(self.traced)
         built = self._built
@@ -81,6 +82,7 @@ def _traced(
     specs: Sequence[LeafSpec | None],
     count: int,
     guards: Sequence[Guard],
+    variables: Mapping[str, Any],
 ) -> Traced:
     """The graph dressed as a traced function of its parameters."""
     placed: list[Input] = []
@@ -107,7 +109,9 @@ def _traced(
     )
     _, structure = flatten(tuple(range(count)))
     _, tree = flatten(tuple(range(len(names))))
-    result = TraceResult(graph, tuple(placed), outputs, structure, {}, sizes, graph.hints, {})
+    result = TraceResult(
+        graph, tuple(placed), outputs, structure, {}, sizes, graph.hints, {}, variables
+    )
     return Traced(tree, tuple(kept), tuple(names), places, result)
 
 

@@ -47,7 +47,7 @@ class Partitioned:
         )
         self.transport = LocalTransport()
         self._steps = itertools.count()
-        self._runners = {program.device: _Runner(program) for program in self.programs}
+        self._runners = {program.device: _Runner(program, traced.trace.variables) for program in self.programs}
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """One call."""
@@ -85,8 +85,8 @@ class Partitioned:
 class _Runner:
     """Runs the segments of one device's part."""
 
-    def __init__(self, program: PartProgram) -> None:
-        self._functions = [_function(segment) for segment in program.segments]
+    def __init__(self, program: PartProgram, variables: Mapping[str, Any]) -> None:
+        self._functions = [_function(segment, variables) for segment in program.segments]
 
     def __call__(self, index: int, inputs: Sequence[Any]) -> Sequence[Any]:
         return self._functions[index](
@@ -94,6 +94,8 @@ class _Runner:
         )
 
 
-def _function(segment: Segment) -> GraphFunction:
+def _function(segment: Segment, variables: Mapping[str, Any]) -> GraphFunction:
     inputs = [Input("argument", param.name) for param in segment.graph.params]
-    return GraphFunction(segment.graph, inputs, [None] * len(inputs), len(segment.outputs))
+    return GraphFunction(
+        segment.graph, inputs, [None] * len(inputs), len(segment.outputs), variables
+    )

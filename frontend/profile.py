@@ -19,7 +19,6 @@ from . import engine
 from .arguments import flat_call
 from .compiler.plan import ExecutionPlan, Launch, Origin
 from .runtime.cells import aligned
-from .variable import default_store
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher, Version
@@ -93,6 +92,7 @@ class _Replay:
         self.plan: ExecutionPlan = version.built.plan
         self.addresses = version.built.loaded.addresses
         self.inputs = version.traced.trace.inputs
+        self.variables = version.traced.trace.variables
         self.leaves = leaves
         self.sizes = self._sizes()
         self.buffers = [self._buffer(i) for i in range(len(self.plan.buffers))]
@@ -110,10 +110,8 @@ class _Replay:
         if buffer.origin is Origin.CONSTANT:
             return np.asarray(self.plan.constants[buffer.index])
         if buffer.origin is Origin.VARIABLE:
-            from_store: np.ndarray[Any, Any] = default_store().read(
-                self.plan.variables[buffer.index]
-            )
-            return from_store
+            variable = self.variables[self.plan.variables[buffer.index]]
+            return np.asarray(variable)
         return None
 
     def _sizes(self) -> list[int]:

@@ -213,7 +213,9 @@ class _Step:
         ]
         inputs = _inputs_of(result, sources)
         specs = [None if item.leaf is None else traced.specs[item.leaf] for item in inputs]
-        self._function = GraphFunction(graph, inputs, specs, len(targets), result.guards)
+        self._function = GraphFunction(
+            graph, inputs, specs, len(targets), result.variables, result.guards
+        )
 
     def run(self, fed: Mapping[str, Any]) -> list[Any]:
         """One value per fetch."""

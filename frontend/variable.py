@@ -117,7 +117,13 @@ class Variable(NDArrayOperatorsMixin):
         return fresh(trace, value)
 
     def _declare(self, trace: Trace) -> None:
-        trace.variables.setdefault(self.name, self)
+        known = trace.variables.setdefault(self.name, self)
+        if known.store is not self.store:
+            raise error(
+                "TM203",
+                f"two variables named {self.name!r}, of two stores, are used in one function",
+                hint="give one of them another name",
+            )
         trace.builder.variable(self.name, self.type, self.device)
 
     def _fitting(self, value: Any) -> np.ndarray[Any, Any]:

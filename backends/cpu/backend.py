@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..llvm.machine import Machine
 
 # Grows when code generation changes what it makes of a kernel.
-CODE_VERSION = 1
+CODE_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

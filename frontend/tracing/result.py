@@ -64,6 +64,7 @@ class TraceResult:
     structure: what the caller's `flatten` gave. writes: input index -> index of the graph
     result that is its final content. guards: all must hold for a later call to use the graph.
     replaced: symbols of the argument shapes that the graph no longer has, and what they equal.
+    variables: by name in the graph, the user's objects (each knows its store).
     """
 
     graph: Graph
@@ -74,3 +75,4 @@ class TraceResult:
     guards: tuple[Guard, ...]
     hints: Mapping[str, int]
     replaced: Mapping[str, Size]
+    variables: Mapping[str, Any]

@@ -131,7 +131,7 @@ def _finished(
         guards = tuple(running.guards)
     return TraceResult(
         graph, tuple(running.inputs), tuple(outputs), structure, writes, guards,
-        dict(running.hints), dict(sizes.replaced),
+        dict(running.hints), dict(sizes.replaced), dict(running.variables),
     )  # fmt: skip
 
 

@@ -88,3 +88,13 @@ def test_devices_that_do_not_exist_are_refused():
 
     with pytest.raises(Exception, match="there is no device 'tpu:0'"):
         f(np.ones(2))
+
+
+def test_variables_of_another_store_are_reached():
+    from tracemill.runtime.store import VariableStore
+
+    store = VariableStore()
+    w = tm.Variable(np.ones(2), name="own store", store=store)
+    f = tm.jit(lambda x: w.assign(w + x))
+    f(np.ones(2))
+    np.testing.assert_array_equal(store.read("own store"), [2.0, 2.0])

@@ -70,6 +70,9 @@ class PyArrayObject(PyObject):
     base: PyObject
     descr: PyDescrObject
     flags: i32
+    weakreflist: PyObject
+    _buffer_info: Raw
+    mem_handler: PyObject  # whoever frees the data of an array with OWNDATA
 
 
 class PyDescrObject(PyObject):
@@ -84,5 +87,6 @@ class PyDescrObject(PyObject):
 
 
 NPY_C_CONTIGUOUS = 0x0001
+NPY_OWNDATA = 0x0004
 NPY_ALIGNED = 0x0100
 NPY_WRITEABLE = 0x0400

@@ -62,6 +62,7 @@ class Process(Struct):
     """Addresses of the running process: C library, CPython, NumPy, and our pool."""
 
     pool: Pool
+    memory: Memory
     generation: i64  # grows by one in a forked child
     # C library
     malloc: Callable[[i64], Raw]
@@ -71,6 +72,9 @@ class Process(Struct):
     pthread_create: Callable[[Raw, Raw, Raw, Raw], i32]
     pthread_detach: Callable[[i64], i32]
     clock_gettime: Callable[[i32, Raw], i32]
+    mmap: Callable[[Raw, i64, i32, i32, i32, i64], i64]
+    munmap: Callable[[i64, i64], i32]
+    madvise: Callable[[i64, i64, i32], i32]
     # CPython functions
     PyEval_SaveThread: Callable[[], Raw]
     PyEval_RestoreThread: Callable[[Raw], None]
@@ -93,12 +97,14 @@ class Process(Struct):
     PyObject_ClearWeakRefs: Callable[[PyObject], None]
     PyType_GenericAlloc: Callable[[PyObject, i64], PyObject]
     _Py_Dealloc: Callable[[PyObject], None]
+    PyTraceMalloc_Track: Callable[[i32, i64, i64], i32]
     # NumPy functions
     PyArray_NewFromDescr: Callable[
         [PyObject, PyDescrObject, i32, Ptr[i64], Ptr[i64], Raw, i32, PyObject], PyArrayObject
     ]
     PyArray_EquivTypes: Callable[[PyDescrObject, PyDescrObject], i32]
     PyArray_Scalar: Callable[[Raw, PyDescrObject, PyObject], PyObject]
+    mem_handler: PyObject  # the capsule of our memory; null if arrays must not have it
     # types and constants
     ndarray_type: PyObject
     float_type: PyObject
@@ -150,6 +156,33 @@ class Pool(Struct):
     args: Ptr[i64]
     end: i64
     grain: i64
+
+
+class Chunk(Struct):
+    """The head of a mapping (`output_memory`); 64 bytes, directly before the memory handed out."""
+
+    size: i64
+    kind: i64  # its size class
+    next: Chunk  # in the list of its class
+    before: Chunk
+    older: Chunk  # in the order of being freed
+    newer: Chunk
+    start: i64  # of the mapping
+    length: i64
+
+
+class Memory(Struct):
+    """The large pieces of memory a process keeps for the next call (`output_memory`)."""
+
+    lock: i64
+    process: Process
+    limit: i64  # bytes kept at most
+    kept: i64
+    mapped: i64  # how often the system was asked for memory
+    reused: i64  # how often it was not
+    newest: Chunk
+    oldest: Chunk
+    heads: Annotated[Ptr[i64], 256]  # newest chunk of each size class
 
 
 class Timespec(Struct):

@@ -22,6 +22,7 @@ from .language import (
     sizeof,
 )
 from .layout import Block
+from .output_memory import LARGE, allocate, release
 
 
 def take(thing: PyObject) -> PyObject:
@@ -62,3 +63,18 @@ def return_block(process: Process, cached: Ptr[Raw], memory: Raw) -> None:
     other = exchange(cached, offset(memory, 0 - sizeof(Block)))
     if not is_null(other):
         process.free(other)
+
+
+def borrow_arena(process: Process, cached: Ptr[Raw], size: i64) -> Raw:
+    """Temporary memory of a call; a large piece is shared by all that need one of its size."""
+    if size >= LARGE:
+        return allocate(process.memory, size)
+    return borrow_block(process, cached, size)
+
+
+def return_arena(process: Process, cached: Ptr[Raw], memory: Raw, size: i64) -> None:
+    """Give back what `borrow_arena` gave for this size; null is allowed."""
+    if size < LARGE:
+        return_block(process, cached, memory)
+    elif not is_null(memory):
+        release(process.memory, memory)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from .cabi import PyObject, PyTupleObject
 from .cells import lock_cells, note_writes, read_cells, unlock_cells
 from .control import Control, Process, begin_control, monotonic
-from .counting import borrow_block, drop, return_block, take
+from .counting import borrow_arena, borrow_block, drop, return_arena, return_block, take
 from .language import (
     Ptr,
     Raw,
@@ -173,14 +173,16 @@ def _run(callee: Function, spec: Specialisation, frame: Ptr[i64]) -> PyObject:
     result = null(PyObject)
     if make_outputs(process, spec, frame, frame + spec.objects, outputs):
         arena = null(Raw)
+        arena_bytes: i64 = 0
         if spec.arena_bytes >= 0:
-            arena = borrow_block(process, ref(spec.cached_arena), frame[spec.arena_bytes])
+            arena_bytes = frame[spec.arena_bytes]
+            arena = borrow_arena(process, ref(spec.cached_arena), arena_bytes)
             frame[spec.arena] = address(arena)
         if spec.arena_bytes >= 0 and is_null(arena):
             result = process.PyErr_NoMemory()
         elif _run_rows(callee, spec, frame) and make_scalars(process, spec, frame, outputs):
             result = build_result(process, spec, outputs, frame + spec.building)
-        return_block(process, ref(spec.cached_arena), arena)
+        return_arena(process, ref(spec.cached_arena), arena, arena_bytes)
     drop_outputs(process, spec, outputs)
     return result
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import cells, control, function_type, pool
+from . import cells, control, function_type, output_memory, pool
 from .entry import enter
 
 EXPORTS: tuple[Callable[..., Any], ...] = (
@@ -27,4 +27,11 @@ EXPORTS: tuple[Callable[..., Any], ...] = (
     function_type.remove,
     function_type.set_time_limit,
     function_type.release_blocks,
+    output_memory.handler_malloc,
+    output_memory.handler_calloc,
+    output_memory.handler_realloc,
+    output_memory.handler_free,
+    output_memory.trim,
+    output_memory.lock,
+    output_memory.unlock,
 )

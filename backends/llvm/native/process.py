@@ -29,6 +29,9 @@ _C_LIBRARY = (
     "pthread_create",
     "pthread_detach",
     "clock_gettime",
+    "mmap",
+    "munmap",
+    "madvise",
 )
 _OBJECTS: dict[str, object] = {
     "ndarray_type": np.ndarray,
@@ -114,15 +117,16 @@ def _probe_array() -> str | None:
     return None
 
 
-def fill_process(pool: int) -> Record:
-    """A `Process` for this process, with the pool at this address."""
+def fill_process(pool: int, memory: int) -> Record:
+    """A `Process` for this process, with the pool and the memory at these addresses."""
     reason = unsupported_reason()
     if reason is not None:
         raise LayoutUnsupported(f"the native entry cannot be used here: {reason}")
     record = Record(Process)
     record["pool"] = pool
+    record["memory"] = memory
     library = ctypes.CDLL(None)
-    table = _numpy_table()
+    table = numpy_table()
     for name in layout_of(Process).fields:
         if name in _OBJECTS:
             record[name] = id(_OBJECTS[name])
@@ -135,7 +139,8 @@ def fill_process(pool: int) -> Record:
     return record
 
 
-def _numpy_table() -> int:
+def numpy_table() -> int:
+    """The address of NumPy's published table of functions."""
     capsule = np._core.multiarray._ARRAY_API  # type: ignore[attr-defined]
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -1,14 +1,24 @@
 """Results: fresh arrays before the rows, NumPy scalars and the returned structure after them.
 
 Invariants: `objects` hold one reference to each output made so far and null elsewhere; whoever
-made them drops them, also when a later one fails. NumPy allocates all arrays, so they are ordinary
-arrays.
+made them drops them, also when a later one fails. All are ordinary arrays that own their data;
+that of large ones comes from `output_memory`, through NumPy's interface for memory handlers.
 Not here: copies of arguments returned (the plan has rows for those).
 """
 
 from __future__ import annotations
 
-from .cabi import PyArrayObject, PyDescrObject, PyListObject, PyObject, PyTupleObject
+from .cabi import (
+    NPY_ALIGNED,
+    NPY_C_CONTIGUOUS,
+    NPY_OWNDATA,
+    NPY_WRITEABLE,
+    PyArrayObject,
+    PyDescrObject,
+    PyListObject,
+    PyObject,
+    PyTupleObject,
+)
 from .control import Process
 from .counting import drop, take
 from .language import (
@@ -27,8 +37,12 @@ from .language import (
     stack,
 )
 from .layout import Build, BuildRow, Output, OutputKind, Specialisation
+from .output_memory import LARGE, allocate, release
 
 _MAX_DIMS = 64
+_POOLED_BITS = 31  # larger arrays, and those of longer axes, are NumPy's own affair
+_NEVER = 1 << _POOLED_BITS
+_NUMPY_DOMAIN = 389047  # of tracemalloc, as in numpy/core/include/numpy/ndarraytypes.h
 
 
 def make_outputs(
@@ -52,8 +66,14 @@ def make_outputs(
 
 def _new_array(process: Process, output: Output, slots: Ptr[i64]) -> PyArrayObject:
     dims = stack(i64, _MAX_DIMS)
+    size = output.descr.elsize
     for axis in range(output.ndim):
-        dims[axis] = slots[output.dims[axis]]
+        extent = slots[output.dims[axis]]
+        dims[axis] = extent
+        # past either bound NumPy takes over, so that the product cannot wrap
+        size = size * extent if (size | extent) >> _POOLED_BITS == 0 else _NEVER
+    if size >= LARGE and size >> _POOLED_BITS == 0 and not is_null(process.mem_handler):
+        return _large_array(process, output, dims, size)
     return process.PyArray_NewFromDescr(
         process.ndarray_type,
         cast(PyDescrObject, take(output.descr)),
@@ -64,6 +84,31 @@ def _new_array(process: Process, output: Output, slots: Ptr[i64]) -> PyArrayObje
         0,
         null(PyObject),
     )
+
+
+def _large_array(process: Process, output: Output, dims: Ptr[i64], size: i64) -> PyArrayObject:
+    """An array that owns memory of ours, as if NumPy had got it from our handler."""
+    data = allocate(process.memory, size)
+    if is_null(data):
+        process.PyErr_NoMemory()
+        return null(PyArrayObject)
+    array = process.PyArray_NewFromDescr(
+        process.ndarray_type,
+        cast(PyDescrObject, take(output.descr)),
+        i32(output.ndim),
+        dims,
+        null(Ptr[i64]),
+        data,
+        NPY_C_CONTIGUOUS | NPY_ALIGNED | NPY_WRITEABLE,
+        null(PyObject),
+    )
+    if is_null(array):
+        release(process.memory, data)
+        return array
+    array.mem_handler = take(process.mem_handler)
+    array.flags = array.flags | NPY_OWNDATA
+    process.PyTraceMalloc_Track(_NUMPY_DOMAIN, address(data), size)
+    return array
 
 
 def make_scalars(

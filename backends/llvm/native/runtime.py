@@ -18,6 +18,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from .control import Control, Pool
@@ -25,6 +26,13 @@ from .encoder import Encoded
 from .layout import MAX_PARAMETERS
 from .loader import Loaded, load
 from .memory import Record
+from .memory_handler import (
+    MemoryUse,
+    handler_unsupported,
+    keep_forever,
+    new_capsule,
+    new_memory,
+)
 from .objects import CodeBlob
 from .process import fill_process
 from .python_type import make_type
@@ -52,7 +60,13 @@ class NativeRuntime:
         self.code: Loaded = load(blob)
         self._pool = Record(Pool)
         self._pool["spins"] = _SPINS
-        self._process = fill_process(self._pool.address)
+        self._memory = new_memory()
+        self._process = fill_process(self._pool.address, self._memory.address)
+        self._memory["process"] = self._process.address
+        self._refused = handler_unsupported()
+        if self._refused is None:
+            self._process["mem_handler"] = id(new_capsule(self.code, self._memory))
+        keep_forever(self)
         self.set_num_threads(threads)
         self.function_type: Any = make_type(
             "tracemill.Function",
@@ -72,7 +86,14 @@ class NativeRuntime:
         self._release = self._prototype("release_blocks", None, [_address, _address])
         self._lock = self._prototype("lock_cell", None, [_address, _address, _long])
         self._unlock = self._prototype("unlock_cell", None, [_address, _long])
-        os.register_at_fork(after_in_child=self._after_fork)
+        self._trim = self._prototype("trim", None, [_address, _long])
+        os.register_at_fork(
+            before=partial(self._prototype("lock", None, [_address]), self._memory.address),
+            after_in_parent=partial(
+                self._prototype("unlock", None, [_address]), self._memory.address
+            ),
+            after_in_child=self._after_fork,
+        )
 
     def _prototype(self, name: str, result: Any, parameters: list[Any]) -> Callable[..., Any]:
         return ctypes.PYFUNCTYPE(result, *parameters)(self.code.address_of(name))
@@ -81,6 +102,24 @@ class NativeRuntime:
         self._process["generation"] = self._process["generation"] + 1
         for name in ("state", "next", "owner", "started", "sleepers", "joining"):
             self._pool[name] = 0
+        self._memory["lock"] = 0
+
+    @property
+    def memory_use(self) -> MemoryUse:
+        """What the memory of large results and temporaries has done so far."""
+        numbers = [self._memory[name] for name in ("kept", "limit", "mapped", "reused")]
+        return MemoryUse(*numbers, self._refused)
+
+    def set_memory_limit(self, most: int) -> None:
+        """Keep at most so many bytes of freed large arrays for later calls; 0 keeps none."""
+        if most < 0:
+            raise ValueError(f"expected a number of bytes, got {most}")
+        self._memory["limit"] = most
+        self._trim(self._memory.address, most)
+
+    def trim_memory(self) -> None:
+        """Give the memory kept for later calls back to the system."""
+        self._trim(self._memory.address, 0)
 
     @property
     def num_threads(self) -> int:
