@@ -1,6 +1,6 @@
 """What to do about each error: one paragraph per code, for the documentation.
 
-Invariants: every code of `errors.CODES` has a text here, and no other has (tests/ir/test_errors.py).
+Invariants: every code of `errors.CODES` has a text here, and nothing else has one.
 Not here: classes and titles (errors.py); programs that fail and how they are repaired
 (docs/error_programs.py).
 """

@@ -22,6 +22,7 @@ from .build import build
 from .compiler.errors import error
 from .compiler.ir.graph import Graph
 from .failures import raise_failure
+from .progress import compiling
 from .specialise import ArraySpec, LeafSpec, Traced
 from .tracing.guards import Guard, SizeGuard
 from .tracing.result import TensorOutput, TraceResult
@@ -48,7 +49,8 @@ class GraphFunction:
         """
         self.traced = _traced(graph, inputs, specs, count, guards, variables)
         self.names = self.traced.names
-        self._built = build(self.traced)
+        with compiling(graph.name):
+            self._built = build(self.traced)
         built = self._built
         native = bind(
             self.traced,

@@ -21,7 +21,7 @@ from ...compiler.kernel.fingerprint import dims_in_order, fingerprint
 from ...compiler.kernel.kernel import Kernel
 from ...runtime.backend import CodeStore, LoadedKernels
 from ..llvm.native.loader import Loaded, load
-from ..llvm.native.objects import CodeBlob, LinkError, link
+from ..llvm.native.objects import CodeBlob, LinkError
 from .target import CpuTarget, host_key, host_target
 
 if TYPE_CHECKING:
@@ -38,12 +38,22 @@ class _Code:
 
 
 class CpuBackend:
-    """Code for the host, or for `machine` (another feature level, for tests)."""
+    """Code for the host, or for `machine` (another feature level, for tests).
+
+    workers: whether other processes may be asked to compile (`crew` says when it pays).
+    """
 
     name = "cpu"
 
-    def __init__(self, machine: Machine | None = None, target: CpuTarget | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine | None = None,
+        target: CpuTarget | None = None,
+        *,
+        workers: bool = True,
+    ) -> None:
         self._machine = machine
+        self._workers = workers
         self.target = target or host_target()
         self._codes: dict[str, _Code] = {}
         self._lock = threading.Lock()
@@ -64,11 +74,8 @@ class CpuBackend:
             if store is not None:
                 for key in [k for k in missing if self._restore(k, store)]:
                     del missing[key]
-            for key, kernel in missing.items():
-                blob = self._compile(kernel)
-                if store is not None:
-                    store.put(key, blob.to_bytes())
-                self._map(key, blob)
+            if missing:
+                self._compile(missing, store)
             codes = [self._codes[key] for key in keys]
         return LoadedKernels(
             tuple(c.address for c in codes), tuple(c.loaded for c in codes), len(missing)
@@ -99,9 +106,21 @@ class CpuBackend:
         loaded = load(blob)
         self._codes[key] = _Code(loaded.address_of("k0"), loaded)
 
-    def _compile(self, kernel: Kernel) -> CodeBlob:
-        code: bytes = _llvm().compile_module([kernel], self._chosen()).code
-        return link(code)
+    def _compile(self, missing: Mapping[str, Kernel], store: CodeStore | None) -> None:
+        """Compile, store and map; with workers where that is sooner."""
+        keys, kernels = list(missing), list(missing.values())
+
+        def done(position: int, code: bytes) -> None:
+            if store is not None:
+                store.put(keys[position], code)
+            self._map(keys[position], CodeBlob.from_bytes(code))
+
+        machine, crew = self._chosen(), _crew()
+        if self._workers and crew.pays(kernels):
+            crew.compile_all(kernels, machine, done)
+            return
+        for position, kernel in enumerate(kernels):
+            done(position, crew.worker.compiled(kernel, machine))
 
     def _chosen(self) -> Machine:
         if self._machine is not None:
@@ -110,10 +129,14 @@ class CpuBackend:
         return host
 
 
-# The two modules that import llvmlite, loaded at their first use (see the docstring).
+# The modules that import llvmlite, loaded at their first use (see the docstring).
 def _llvm() -> Any:
     return import_module("..llvm.module", __package__)
 
 
 def _machines() -> Any:
     return import_module("..llvm.machine", __package__)
+
+
+def _crew() -> Any:
+    return import_module(".crew", __package__)

@@ -24,6 +24,7 @@ from .folding import Folding, Slots, is_free
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
 from .loops import counted, range_of, step_mask, tail_bits
+from .reduce import few_of
 from .types import intrinsic
 
 _PAGE = 4096
@@ -160,9 +161,16 @@ class _Tile:
         counted(frame, r.axis, begin, end, 1, row)
 
     def _tree(self, folding: Folding, sums: Slots, used: ir.Value) -> None:
-        """Lane l takes in lane l + half, for those that have elements."""
+        """Few lanes follow one another; of more, lane l takes in lane l + half."""
         builder = self.frame.builder
         half = LANES // 2
+        used, few = few_of(builder, used)
+
+        def one_more(slot: ir.Value) -> None:
+            first = builder.urem(slot, constant(self.count))
+            sums.store(first, folding.combine(sums.load(first), sums.load(slot)))
+
+        self._over_lanes(constant(1), few, one_more)
         while half:
             above = builder.sub(used, constant(half))
             pairs = intrinsic(builder, "llvm.smin", above.type, [above, constant(half)], above.type)

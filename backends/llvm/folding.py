@@ -9,11 +9,12 @@ Not here: in which order elements are folded (reduce.py, scan.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
 
-from ...compiler.kernel.monoids import MONOIDS
+from ...compiler.kernel.monoids import FEW, MONOIDS
 from ...compiler.types import DType, real_part_of
 from .bodies import combine_of
 from .conversions import convert
@@ -86,6 +87,43 @@ class Folding:
             half = len(states) // 2
             states = [self.combine(states[k], states[k + half]) for k in range(half)]
         return self.over_lanes(states[0])
+
+    def block(self, states: list[State], length: ir.Value) -> State:
+        """A block of `length` elements from its 64 lanes: their tree, or, where it has few,
+        one after another."""
+        tree = lambda: self.tree(states)
+        return self.few_or_many(length, lambda: self._in_order(states), tree)
+
+    def few_or_many(
+        self, length: ir.Value, few: Callable[[], State], many: Callable[[], State]
+    ) -> State:
+        """`few` where a block of `length` elements has no lanes, else `many`."""
+        builder = self.frame.builder
+        if isinstance(length, ir.Constant):
+            return few() if length.constant < FEW else many()
+        blocks = [self.frame.block(name) for name in ("few", "many", "folded")]
+        small = builder.icmp_signed("<", length, constant(FEW))
+        builder.cbranch(small, *blocks[:2]).set_weights([1, 100])
+        made = []
+        for block, emit in zip(blocks, (few, many)):
+            builder.position_at_end(block)
+            state = emit()
+            made.append((flat(state), builder.block))
+            builder.branch(blocks[2])
+        builder.position_at_end(blocks[2])
+        results = []
+        for first, second in zip(made[0][0], made[1][0]):
+            result = builder.phi(first.type)
+            result.add_incoming(first, made[0][1])
+            result.add_incoming(second, made[1][1])
+            results.append(result)
+        return unflat(results, state)
+
+    def _in_order(self, states: list[State]) -> State:
+        """The first lanes one after another; those without elements change nothing."""
+        width = states[0][0].width
+        lanes = [self._slice(states[k // width], k % width, 1) for k in range(FEW - 1)]
+        return reduce(self.combine, lanes)
 
     def _slice(self, state: State, begin: int, width: int) -> State:
         builder = self.frame.builder

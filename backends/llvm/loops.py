@@ -103,7 +103,8 @@ def tail_bits(frame: Frame, begin: ir.Value, end: ir.Value, width: int) -> ir.Va
     builder = frame.builder
     bits = ir.IntType(max(width, 32))
     left = builder.and_(builder.sub(end, begin), constant(width - 1))
-    left = left if bits.width == 64 else builder.trunc(left, bits)
+    if bits.width != 64:
+        left = (builder.trunc if bits.width < 64 else builder.zext)(left, bits)
     partial = builder.sub(builder.shl(ir.Constant(bits, 1), left), ir.Constant(bits, 1))
     none = builder.icmp_unsigned("==", left, ir.Constant(bits, 0))
     return builder.select(none, ir.Constant(bits, (1 << width) - 1), partial)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...compiler.kernel.kernel import Reduce
-from ...compiler.kernel.monoids import BLOCK, LANES, fold
+from ...compiler.kernel.monoids import BLOCK, FEW, LANES, fold
 from .bodies import weight_of_block
 from .counter import Counter
 from .folding import Folding, Slots, State, flat, is_free, unflat
@@ -165,7 +165,11 @@ class _Reduction:
         for k in range(count):
             slots.store(k, self.folding.neutral())
         self._masked_steps(begin, end, count, slots)
-        return self.folding.tree([slots.load(k) for k in range(count)])
+        return self._of_lanes([slots.load(k) for k in range(count)], begin, end)
+
+    def _of_lanes(self, states: list[State], begin: ir.Value, end: ir.Value) -> State:
+        length = end if isinstance(end, ir.Constant) else self.frame.builder.sub(end, begin)
+        return self.folding.block(states, length)
 
     def _block_in_registers(
         self, begin: ir.Value, end: ir.Value, count: int, slots: Slots, whole: bool
@@ -191,7 +195,7 @@ class _Reduction:
         for k in range(count):
             slots.store(k, states[k])
         self._masked_steps(middle, end, count, slots)
-        return folding.tree([slots.load(k) for k in range(count)])
+        return self._of_lanes([slots.load(k) for k in range(count)], begin, end)
 
     def _masked_steps(self, begin: ir.Value, end: ir.Value, count: int, slots: Slots) -> None:
         """One vector at a time into the accumulator of its lanes, the last one masked."""
@@ -232,6 +236,12 @@ class _Reduction:
 
         counted(frame, self.s.axis, begin, end, 1, row, work=self.work)
         half = LANES // 2
+        used, few = few_of(builder, used)
+
+        def one_more(lane: ir.Value, _: list[ir.Value]) -> None:
+            slots.store(0, folding.combine(slots.load(0), slots.load(lane)))
+
+        counted(frame, "(few)", constant(1), few, 1, one_more)
         while half:
             above = builder.sub(used, constant(half))
             pairs = intrinsic(builder, "llvm.smin", above.type, [above, constant(half)], above.type)
@@ -261,6 +271,13 @@ class _Reduction:
         builder = self.frame.builder
         none = builder.icmp_signed("==", end, constant(0))
         return self.scalars.select(none, self.scalars.empty(), state)
+
+
+def few_of(builder: ir.IRBuilder, used: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Where lanes are in memory: how many meet in a tree, and how many follow one another."""
+    small = builder.icmp_signed("<", used, constant(FEW))
+    one = constant(1)
+    return builder.select(small, one, used), builder.select(small, used, one)
 
 
 def _chain(folding: Folding, states: list[State]) -> State:

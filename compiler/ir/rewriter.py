@@ -37,6 +37,8 @@ class Rewriter:
     def keep(self, node: Node, rules: Sequence[Rule] = ()) -> None:
         """Put `node`, on its new operands and as `rules` leave it, into the new graph."""
         operands = tuple([self.values.get(v, v) for v in node.operands]) if self.values else None
+        if operands is not None and node.regions:  # two that became one are named once
+            operands = tuple(dict.fromkeys(operands))
         same = operands is None or operands == node.operands
         seen = node if same else _candidate(node, node.op, operands or (), node.attrs)
         if rules:

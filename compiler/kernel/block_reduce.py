@@ -1,7 +1,8 @@
 """A reduction by the threads of one block, in the order that monoids.py defines.
 
 Thread t of 64 is lane t: it folds elements t, t + 64, ... of a block of 4,096 in registers and
-leaves the result in shared memory; six steps with a barrier between halve the lanes. Where
+leaves the result in shared memory; six steps with a barrier between halve the lanes, and a
+seventh folds few elements in order. Where
 there may be more than 4,096 elements, the common code runs over the blocks of elements and
 folds their results with the tree over blocks.
 
@@ -18,7 +19,7 @@ from ..ops.scalar import Scalar, trace_body
 from ..types import DType
 from .fresh import fresh
 from .kernel import Constant, Let, Load, Local, Loop, Parallel, Reduce, Statement, Store
-from .monoids import BLOCK, LANES, MONOIDS
+from .monoids import BLOCK, FEW, LANES, MONOIDS
 from .schedule import IllegalSchedule
 from .symbols import substitute_sizes
 
@@ -49,12 +50,16 @@ def block_reduce(s: Reduce, taken: set[str]) -> Body:
 def _one_block(s: Reduce, lanes: list[Local], first: Size, count: Size, taken: set[str]) -> Body:
     """Elements first .. first + count, at most 4,096, to element 0 of the lanes."""
     out: list[Statement] = [_fold_lanes(s, lanes, first, count, taken)]
+    many = minimum(count // FEW, 1)
+    few = (minimum(count, FEW) + (FEW - 1)) // FEW - many  # 1 where there are 1 .. 7
     width = LANES // 2
     while width:
-        pairs = maximum(minimum(count - width, width), 0)
+        pairs = maximum(minimum(count - width, width), 0) * many
         if pairs != 0:
             out.append(_halve(s, lanes, width, pairs, taken))
         width //= 2
+    if few != 0 and count != 1:
+        out.append(_in_order(s, lanes, few, count, taken))
     return tuple(out)
 
 
@@ -91,6 +96,21 @@ def _halve(s: Reduce, lanes: list[Local], width: int, pairs: Size, taken: set[st
     combined, made = combine(s, near, far, taken)
     stores = [Store(m.name, (lane,), name) for m, name in zip(lanes, made)]
     return Parallel(thread, pairs, (*loads, *combined, *stores), bind="block.x")
+
+
+def _in_order(s: Reduce, lanes: list[Local], few: Size, count: Size, taken: set[str]) -> Statement:
+    """One thread takes in one lane after another."""
+    thread, step = fresh("lane", taken), fresh("step", taken)
+    far = tuple(fresh("far", taken) for _ in lanes)
+    held = tuple(fresh("held", taken) for _ in lanes)
+    start = tuple(fresh("first", taken) for _ in lanes)
+    following = (Dim.symbol(step) + 1,)
+    first = [Load(n, m.name, (0,), m.dtype) for n, m in zip(start, lanes)]
+    loads = [Load(f, m.name, following, m.dtype) for f, m in zip(far, lanes)]
+    combined, made = combine(s, held, far, taken)
+    loop = Loop(held, start, step, count - 1, (*loads, *combined), made, None, s.dtypes)
+    stores = [Store(m.name, (0,), name) for m, name in zip(lanes, held)]
+    return Parallel(thread, few, (*first, loop, *stores), bind="block.x")
 
 
 def _neutral(s: Reduce) -> list[object]:

@@ -3,7 +3,8 @@
 Elements e[0..n) of a reduction fold like this (`fold` is the definition, in a few lines):
 
 * blocks: e is cut into blocks of 4,096 elements, the last may be shorter;
-* lanes: in a block, lane l of 64 folds elements l, l + 64, l + 128, ... from the first to the
+* few: a block of fewer than 8 elements folds from its first to its last, as NumPy does;
+* lanes: in any other block, lane l of 64 folds elements l, l + 64, l + 128, ... from the first to the
   last; a lane without elements takes no part;
 * tree over lanes: lane l takes in lane l + 32, then l + 16, 8, 4, 2, 1, absent lanes skipped;
 * tree over blocks: neighbours combine pairwise; the tree of k blocks is the tree of the first p
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from ..ops.scalar import Scalar, add, convert, eq, imag, is_nan, mul, real, select
@@ -30,6 +32,7 @@ from ..types import BF16, BOOL, F16, F32, I64, DType
 
 LANES = 64
 BLOCK = 4096
+FEW = 8  # elements from which on a block has lanes
 State = tuple[Scalar, ...]
 
 
@@ -227,6 +230,8 @@ def tree(combine: Callable[[Any, Any], Any], elements: Iterable[Any]) -> Any:
 
 
 def _block(combine: Callable[[Any, Any], Any], block: Sequence[Any]) -> Any:
+    if len(block) < FEW:
+        return reduce(combine, block)
     lanes = list(block[:LANES])
     for at in range(LANES, len(block)):
         lanes[at % LANES] = combine(lanes[at % LANES], block[at])

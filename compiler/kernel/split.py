@@ -71,7 +71,7 @@ def _independent(body: Body, reduces: Sequence[Reduce]) -> bool:
         if isinstance(statement, Store):
             return False
         made |= {n for n in defines(statement) if not made.isdisjoint(uses(statement))}
-    return all(made.isdisjoint(uses(s)) for r in reduces for s in walk(r.body))
+    return all(made.isdisjoint(uses(s)) for s in walk(tuple(reduces)))  # yields included
 
 
 def _split_whole(kernel: Kernel, reduces: Sequence[Reduce]) -> Halves:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.types import BOOL, F32, F64
+from tracemill.compiler.types import BF16, BOOL, F32, F64
 
 from ..tracing.state import fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
@@ -249,7 +249,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 def square_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """np.linalg.norm of vectors, and the Frobenius norm."""
     value = value_of(x)
-    if not (value.tensor.dtype.is_float or value.tensor.dtype.is_complex):
+    dtype = value.tensor.dtype
+    if dtype is BF16 or not (dtype.is_float or dtype.is_complex):  # to NumPy no inexact number
         x = np.asarray(x).astype(float) if not is_traced(x) else x.astype(float)
     vector = (
         axis is not None

@@ -13,7 +13,7 @@ import numpy as np
 from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
-from tracemill.compiler.types import BOOL, I64
+from tracemill.compiler.types import BF16, BOOL, F32, I64
 
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
@@ -43,6 +43,14 @@ def _pair(trace: Trace, a: Any, b: Any, dtype: Any = None) -> tuple[Value, Value
     return trace.cast(value_of(a), found), trace.cast(value_of(b), found)
 
 
+def _ufunc_pair(trace: Trace, a: Any, b: Any, dtype: Any = None) -> tuple[Value, Value]:
+    """The same for NumPy's ufuncs, whose first loop for bfloat16 is that of float32."""
+    left, right = _pair(trace, a, b, dtype)
+    if left.tensor.dtype is BF16 and dtype is None:
+        return trace.cast(left, F32), trace.cast(right, F32)
+    return left, right
+
+
 def matmul(
     x1: Any,
     x2: Any,
@@ -61,7 +69,7 @@ def matmul(
     if axes is not None or axis is not None:
         raise fail("TM111", "np.matmul with axes= is not supported", hint="use np.moveaxis")
     _numbers_only(x1, x2)
-    a, b = _pair(trace, x1, x2, dtype)
+    a, b = _ufunc_pair(trace, x1, x2, dtype)
     if a.tensor.rank == 0 or b.tensor.rank == 0:
         which = 0 if a.tensor.rank == 0 else 1
         raise fail(
@@ -184,7 +192,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def vecdot(x1: Any, x2: Any, /, *args: Any, axis: Any = -1, **keywords: Any) -> Any:
     """np.vecdot and np.linalg.vecdot"""
     trace = running()
-    x, y = _pair(trace, x1, x2)
+    x, y = _ufunc_pair(trace, x1, x2)
     x, y = (_last(trace, v, axis) for v in (x, y))
     need_equal(trace, x, y, x.tensor.rank - 1, y.tensor.rank - 1, "vecdot")
     if x.tensor.dtype.is_complex:
@@ -198,7 +206,7 @@ def vecdot(x1: Any, x2: Any, /, *args: Any, axis: Any = -1, **keywords: Any) -> 
 def matvec(x1: Any, x2: Any, /, **keywords: Any) -> Any:
     """np.matvec"""
     trace = running()
-    x, y = _pair(trace, x1, x2)
+    x, y = _ufunc_pair(trace, x1, x2)
     made = matrix_product(trace, x, expand(trace, y, (y.tensor.rank,)))
     return result(trace, reshape(trace, made, made.tensor.shape[:-1]))
 
@@ -206,7 +214,7 @@ def matvec(x1: Any, x2: Any, /, **keywords: Any) -> Any:
 def vecmat(x1: Any, x2: Any, /, **keywords: Any) -> Any:
     """np.vecmat"""
     trace = running()
-    x, y = _pair(trace, x1, x2)
+    x, y = _ufunc_pair(trace, x1, x2)
     if x.tensor.dtype.is_complex:
         x = trace.emit("conj", x)
     made = matrix_product(trace, expand(trace, x, (x.tensor.rank - 1,)), y)

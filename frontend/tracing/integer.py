@@ -51,7 +51,9 @@ class TracedSize:
         return float(self.__index__())
 
     def __bool__(self) -> bool:
-        return not self.tracing.sizes.equal(self.size, 0, "Python code asks whether it is zero")
+        return not self.tracing.sizes.answer_equal(
+            self.size, 0, "Python code asks whether it is zero"
+        )
 
     def __add__(self, other: Any) -> Any:
         return self._apply(other, lambda a, b: a + b, "__add__")
@@ -113,6 +115,20 @@ class TracedSize:
     def __rshift__(self, other: Any) -> Any:
         return self // 2**other if type(other) is int else self._leave("__rshift__", other)
 
+    def __and__(self, other: Any) -> Any:
+        return self._leave("__and__", other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._leave("__or__", other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._leave("__xor__", other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return -1 - self
+
     def __neg__(self) -> Any:
         return user_size(self.tracing, -self.now())
 
@@ -128,10 +144,10 @@ class TracedSize:
     __trunc__ = __floor__ = __ceil__ = __pos__
 
     def __eq__(self, other: object) -> Any:
-        return self._compare(other, lambda s, a, b, why: s.equal(a, b, why), "__eq__")
+        return self._compare(other, lambda s, a, b, why: s.answer_equal(a, b, why), "__eq__")
 
     def __ne__(self, other: object) -> Any:
-        return self._compare(other, lambda s, a, b, why: not s.equal(a, b, why), "__ne__")
+        return self._compare(other, lambda s, a, b, why: not s.answer_equal(a, b, why), "__ne__")
 
     def __lt__(self, other: Any) -> Any:
         return self._compare(other, lambda s, a, b, why: not s.at_least(a, b, why), "__lt__")

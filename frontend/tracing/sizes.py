@@ -35,6 +35,7 @@ class Sizes:
         self._lower: dict[Dim, int] = {}
         self._bounds: dict[Dim, SizeGuard] = {}
         self._unequal: set[Size] = set()
+        self._equal: set[Size] = set()
         self._divisible: set[Size] = set()
         self._place = place
 
@@ -68,7 +69,23 @@ class Sizes:
                 self._guard(left, "!=", right, reason)
             return False
         self._guard(left, "==", right, reason)
-        self._unify(left, right, reason)
+        if not self._solve(difference):
+            self._fix_all(difference, reason)
+        return True
+
+    def answer_equal(self, left: Size, right: Size, reason: str) -> bool:
+        """Decide ``left == right`` for code that asks: no symbol is fixed for it.
+
+        Where no symbol can be replaced (``n % 2 == 0``) the answer is remembered as a fact.
+        """
+        left, right = self.normal(left), self.normal(right)
+        difference = left - right
+        if isinstance(difference, int) or self.hint(left) != self.hint(right):
+            return self.equal(left, right, reason)
+        if difference not in self._equal:
+            self._guard(left, "==", right, reason)
+            if not self._solve(difference):
+                self._equal.add(difference)
         return True
 
     def at_least(self, left: Size, right: Size, reason: str) -> bool:
@@ -119,16 +136,20 @@ class Sizes:
         self.equal(size, value, reason)
         return value
 
-    def _unify(self, left: Size, right: Size, reason: str) -> None:
-        """Replace one symbol so that the two become one; where none can be, fix them all."""
-        difference = left - right
+    def _solve(self, difference: Size) -> bool:
+        """Replace one symbol so that `difference` is 0; False where none can be."""
         assert isinstance(difference, Dim)
         for name in sorted(difference.symbols(), key=self._order.__getitem__, reverse=True):
             factor = difference.coefficient(name)
             if factor in (1, -1):
                 rest = difference - factor * Dim.symbol(name)
                 self._replace({name: -rest if factor == 1 else rest})
-                return
+                return True
+        return False
+
+    def _fix_all(self, difference: Size, reason: str) -> None:
+        """Make every symbol of `difference` the number it is in the example call."""
+        assert isinstance(difference, Dim)
         for name in sorted(difference.symbols()):
             value = self.hints[name]
             self._guard(Dim.symbol(name), "==", value, reason)
@@ -144,10 +165,9 @@ class Sizes:
             known = shape.substitute(change) - bound
             if isinstance(known, Dim):
                 self._learn(known)
-        kept = (s.substitute(change) for s in self._divisible if isinstance(s, Dim))
-        self._divisible = {s for s in kept if isinstance(s, Dim)}
-        unequal = (s.substitute(change) for s in self._unequal if isinstance(s, Dim))
-        self._unequal = {s for s in unequal if isinstance(s, Dim)}
+        self._divisible = _substituted(self._divisible, change)
+        self._unequal = _substituted(self._unequal, change)
+        self._equal = _substituted(self._equal, change)
         for listener in self.listeners:
             listener(change)
 
@@ -191,6 +211,12 @@ class Sizes:
         if isinstance(difference, Dim):
             part, offset = _split(difference)
             self._lower[part] = max(self._lower.get(part, -offset), -offset)
+
+
+def _substituted(facts: set[Size], change: Mapping[str, Size]) -> set[Size]:
+    """Facts after a symbol was replaced; those that are numbers now need no remembering."""
+    kept = (fact.substitute(change) for fact in facts if isinstance(fact, Dim))
+    return {fact for fact in kept if isinstance(fact, Dim)}
 
 
 def _split(size: Dim) -> tuple[Dim, int]:

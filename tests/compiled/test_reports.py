@@ -58,7 +58,7 @@ def test_each_pass_is_logged_with_its_nodes_and_time(run_python, tmp_path):
     assert [name for name, _, _ in rows[:7]] == [
         "prune", "simplify", "fold", "simplify", "dedupe", "prune", "fuse",
     ]  # fmt: skip
-    assert all(earlier[2] == later[1] for earlier, later in itertools.pairwise(rows))
+    assert all(earlier[2] == later[1] for earlier, later in itertools.pairwise(rows[:7]))
     assert int(rows[6][2]) < int(rows[6][1])
 
 
@@ -151,10 +151,10 @@ def test_a_slow_phase_of_a_real_compilation_is_shown(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr", stream)
     made = dispatch.build
 
-    def slow(traced):
+    def slow(*arguments):
         progress.phase("a slow phase")
         assert shown.wait(60)
-        return made(traced)
+        return made(*arguments)
 
     monkeypatch.setattr(dispatch, "build", slow)
     np.testing.assert_array_equal(tm.jit(lambda x: x + 1)(np.ones(3)), np.full(3, 2.0))

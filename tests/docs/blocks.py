@@ -1,7 +1,8 @@
 """The code blocks of a page, and whether an output is what the page shows.
 
 A block fenced as ``python`` is code; ``python raises=TM204`` must raise that, ``python needs=cc``
-runs where that program is installed. A block without a
+runs where that program is installed, ``python after=name`` once an op of that name is in the table
+(test_adding_an_op.py). A block without a
 language, or fenced as ``text``, that follows one directly is what it prints.
 
 Not here: running them (tests/support/page_runner.py).
@@ -25,6 +26,7 @@ class Block:
     raises: str | None = None
     shown: str | None = None
     needs: str | None = None
+    after: str | None = None
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -52,7 +54,7 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether output is what a page shows: spaces aside, ``...`` is anything, numbers to 4 digits."""
+    """Whether output is what is shown: spaces aside, ``...`` is anything, numbers to 4 digits."""
     wanted = re.sub(r"(?:\\ )?(?:\\\.){3}(?:\\ )?", ".*?", re.escape(_plain(shown)))
     return re.fullmatch(wanted, _plain(printed), re.DOTALL) is not None
 

@@ -25,6 +25,7 @@ PAGES = sorted(
 
 def run_page(name: str, blocks: list[Block], folder: Path) -> list[str]:
     """What is wrong with the blocks of a page."""
+    blocks = [block for block in blocks if block.after is None]
     blocks = [block for block in blocks if block.needs is None or programs.find(block.needs)]
     listing = folder / f"{Path(name).stem}.json"
     listing.write_text(json.dumps([[block.line, block.source] for block in blocks]))

@@ -72,10 +72,19 @@ def test_the_first_of_two_operands_came_first() -> None:
     assert len(seen) == 3 * BLOCK + 4
 
 
+def test_a_few_elements_fold_one_after_another() -> None:
+    join = lambda a, b: f"({a}{b})"
+    assert fold(join, "abcd") == "(((ab)c)d)"
+    assert fold(join, "abcdefg") == "((((((ab)c)d)e)f)g)"
+    few = [np.float32(x) for x in np.random.default_rng(1).standard_normal(7)]
+    for count in range(1, 8):
+        assert fold(lambda a, b: a + b, few[:count]) == np.sum(few[:count])
+
+
 def test_lanes_are_strided_and_meet_in_a_tree() -> None:
     join = lambda a, b: f"({a}{b})"
-    assert fold(join, "abcd") == "((ac)(bd))"
-    assert fold(join, "abcde") == "(((ae)c)(bd))"
+    assert fold(join, "abcdefgh") == "(((ae)(cg))((bf)(dh)))"
+    assert fold(join, "abcdefghi") == "((((ai)e)(cg))((bf)(dh)))"
     assert fold(lambda a, b: a + b, [[i] for i in range(130)])[:4] == [0, 64, 128, 32]
 
 

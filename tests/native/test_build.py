@@ -68,4 +68,4 @@ def test_another_layout_is_a_named_error(
     monkeypatch.setattr(thing, name, value)
     assert not layout_supported()
     with pytest.raises(LayoutUnsupported, match=reason):
-        fill_process(0)
+        fill_process(0, 0)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
+from interruption import interrupt_after
 from native_kernels import KERNELS, Slow, addition, array, function, launch, vector_result
 from tracemill.backends.llvm.native.encoder import (
     CellSpec,
@@ -158,22 +156,6 @@ def endless(code: Any, work_ns: int) -> NativeSpecialisation:
     work = frame.constant(work_ns)
     rows = (launch(code, "forever", frame.constant(4), work=work),)
     return NativeSpecialisation(frame, rows=rows, work=work)
-
-
-@contextmanager
-def interrupt_after(seconds: float) -> Iterator[list[float]]:
-    sent: list[float] = []
-
-    def send() -> None:
-        sent.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(seconds, send)
-    timer.start()
-    try:
-        yield sent
-    finally:
-        timer.join()
 
 
 def test_interrupting_a_long_kernel(runtime: Any, code: Any) -> None:

@@ -14,6 +14,7 @@ import io
 import json
 import sys
 import traceback
+import types
 from pathlib import Path
 
 
@@ -25,8 +26,8 @@ def main(listing: str) -> None:
     for line, source in blocks:
         lines += [""] * (line - 1 - len(lines)) + source.splitlines()
     page.write_text("\n".join(lines) + "\n")
-    namespace = {"__name__": page.stem, "__file__": str(page)}
-    print(json.dumps([run(page, line, source, namespace) for line, source in blocks]))
+    module = sys.modules["page"] = types.ModuleType("page")
+    print(json.dumps([run(page, line, source, vars(module)) for line, source in blocks]))
 
 
 def run(page: Path, line: int, source: str, namespace: dict[str, object]) -> list[object]:

@@ -134,7 +134,9 @@ class Control(Struct):
     thread_state: Raw  # the caller's, while the GIL is released; else null
     places: i64  # of the current launch: number of its kernel's first place of failure
     next_look: i64  # when to look at signals again
-    interrupted: i64  # a signal handler raised: a Python exception is set
+    interrupted: i64  # a signal handler or a host call raised: a Python exception is set
+    committing: i64  # rows that others can see the effect of are being run: only a failure ends it
+    committed: i64  # the first of them has begun
 
 
 class Pool(Struct):
@@ -215,7 +217,7 @@ def poll(ctl: Control) -> i64:
     """Whether to leave; on the calling thread, look at the clock and now and then at signals."""
     if load_acquire(ref(ctl.cancel)) != 0:
         return 1
-    if thread_pointer() != ctl.thread:
+    if ctl.committing != 0 or thread_pointer() != ctl.thread:
         return 0
     if ctl.next_look == 0 and ctl.deadline == 0:
         ctl.next_look = 1  # a short call asks once and need not even read the clock
@@ -262,3 +264,5 @@ def begin_control(ctl: Control, process: Process) -> None:
     ctl.thread_state = null(Raw)
     ctl.next_look = 0
     ctl.interrupted = 0
+    ctl.committing = 0
+    ctl.committed = 0

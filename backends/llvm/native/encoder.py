@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .cabi import NPY_ALIGNED, NPY_C_CONTIGUOUS, NPY_WRITEABLE
+from .commit import commit_of
 from .layout import (
     MAX_PARAMETERS,
     NONE,
@@ -136,7 +137,10 @@ class OutputSpec(NamedTuple):
 
 
 class RowSpec(NamedTuple):
-    """One step; fields as in `layout.Row` (`length` is its `count`). Unused slots stay NONE."""
+    """One step; fields as in `layout.Row` (`length` is its `count`). Unused slots stay NONE.
+
+    visible: others can see its effect (a Variable or an argument is written); SWAP always is.
+    """
 
     kind: RowKind
     kernel: int = 0
@@ -150,6 +154,7 @@ class RowSpec(NamedTuple):
     callable: object = None
     cell: int = 0
     errors: int = 0
+    visible: bool = False
 
 
 class Held(NamedTuple):
@@ -284,7 +289,11 @@ class _Encoder:
             "input": output.input,
         }
 
-    def row(self, row: RowSpec) -> dict[str, int]:
+    def rows(self) -> list[dict[str, int]]:
+        commit = commit_of(self.spec.rows)
+        return [self.row(row, at in commit) for at, row in enumerate(self.spec.rows)]
+
+    def row(self, row: RowSpec, committing: bool) -> dict[str, int]:
         if row.kind == RowKind.HOST and len(row.words) > MAX_PARAMETERS:
             raise ValueError(f"a host call takes at most {MAX_PARAMETERS} words")
         jumps = row.kind in (RowKind.JUMP, RowKind.JUMP_IF_ZERO)
@@ -301,6 +310,7 @@ class _Encoder:
             "callable": self.identity(row.callable),
             "cell": row.cell,
             "errors": row.errors,
+            "visible": int(committing),
         }
 
     @property
@@ -364,7 +374,7 @@ def _tables(to: _Encoder, build: list[dict[str, int]]) -> dict[str, int]:
         "overlaps": (Overlap, [{"left": a, "right": b} for a, b in spec.overlaps]),
         "cells": (CellUse, cells),
         "outputs": (Output, [to.output(output) for output in spec.outputs]),
-        "rows": (Row, [to.row(row) for row in spec.rows]),
+        "rows": (Row, to.rows()),
         "build": (BuildRow, build),
     }
     found = {

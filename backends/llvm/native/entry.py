@@ -205,12 +205,13 @@ def _run_rows(callee: Function, spec: Specialisation, frame: Ptr[i64]) -> bool:
         process.PyEval_RestoreThread(ctl.thread_state)
         ctl.thread_state = null(Raw)
     free_allocated(process, spec, frame)
+    if ctl.committed != 0 or (ctl.interrupted == 0 and ctl.error_state == 0):
+        note_writes(spec)
     if ctl.interrupted != 0:
         return False
     if ctl.error_state != 0:
         _raise(callee, spec, ctl)
         return False
-    note_writes(spec)
     return True
 
 

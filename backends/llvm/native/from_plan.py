@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ....compiler.plan import CommitPoint, Copy, ExecutionPlan, HostCall, Launch
+from ....compiler.plan import CommitPoint, Copy, ExecutionPlan, HostCall, Launch, Origin
 from .encoder import (
     Frame,
     Held,
@@ -31,6 +31,8 @@ from .layout import NONE, RowKind, Size
 from .plan_buffers import Leaf, PlanBuffers, PlanNotNative, SizeRelation, place
 
 __all__ = ["Leaf", "PlanNotNative", "PlanRows", "SizeRelation", "place", "specialisation_of"]
+
+_SEEN = (Origin.ARGUMENT, Origin.CAPTURED, Origin.VARIABLE)
 
 
 def specialisation_of(
@@ -103,6 +105,7 @@ class PlanRows:
         self.callbacks = callbacks
         self.rows: list[RowSpec] = []
         self.work = NONE
+        self.committing = False
 
     def row(self, row: Any) -> None:
         if isinstance(row, Launch):
@@ -111,7 +114,9 @@ class PlanRows:
             self.copy(row)
         elif isinstance(row, HostCall):
             self.host(row)
-        elif not isinstance(row, CommitPoint):  # the walker stops at a failure: order is enough
+        elif isinstance(row, CommitPoint):
+            self.committing = True
+        else:
             raise PlanNotNative(f"no native row for {type(row).__name__}")
 
     def launch(self, row: Launch) -> None:
@@ -132,6 +137,7 @@ class PlanRows:
                 grain=row.grain,
                 work=work,
                 errors=row.errors,
+                visible=self.visible(self.written_by(row)),
             )
         )
 
@@ -141,7 +147,20 @@ class PlanRows:
         for extent in self.buffers.shape(buffer):
             size = self.terms.apply(Size.MUL, size, extent)
         words = (self.buffers.data[row.target], self.buffers.data[row.source], size)
-        self.rows.append(RowSpec(RowKind.COPY, words=words))
+        visible = self.visible([row.target])
+        self.rows.append(RowSpec(RowKind.COPY, words=words, visible=visible))
+
+    def written_by(self, row: Launch) -> Sequence[int]:
+        """The buffers a launch writes; all it touches where its kernel is not known."""
+        if row.kernel >= len(self.plan.kernels):
+            return row.buffers
+        params = self.plan.kernels[row.kernel].params
+        return [at for at, param in zip(row.buffers, params) if param.mode != "in"]
+
+    def visible(self, written: Sequence[int]) -> bool:
+        """Whether others can see that these buffers are written."""
+        origins = {self.plan.buffers[at].origin for at in written if self.plan.buffers[at].written}
+        return self.committing and not origins.isdisjoint(_SEEN)
 
     def host(self, row: HostCall) -> None:
         words: list[int] = []

@@ -193,6 +193,7 @@ class Row(Struct):
     callable: PyObject
     cell: Cell
     errors: i64  # number of the kernel's first place of failure among the plan's
+    visible: i64  # 1 from the first row others can see the effect of to the last (`walker`)
 
 
 class BuildRow(Struct):

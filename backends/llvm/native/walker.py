@@ -1,8 +1,9 @@
 """The walker: executes a specialisation's rows.
 
 Invariants: it stops at the first failure or cancellation, so rows that others can see the effect
-of come after all rows that can fail. It holds the GIL or not, as `ctl.thread_state` says, and takes it only for host
-calls.
+of come after all rows that can fail. Those, from the first to the last, are the commit: a signal or
+a deadline stops the call before it or after it, so others see all of it or nothing. It holds the
+GIL or not, as `ctl.thread_state` says, and takes it only for host calls.
 Not here: making arenas and outputs (`entry`, `results`), running one kernel on many threads
 (`pool`).
 """
@@ -42,6 +43,8 @@ def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
     while number < spec.n_rows and load_acquire(ref(ctl.cancel)) == 0:
         row = at(spec.rows, number)
         number += 1
+        if row.visible != ctl.committing and not _cross(ctl, row.visible):
+            return
         if row.kind == RowKind.LAUNCH:
             _launch(ctl, row, slots, slots + spec.scratch)
         elif row.kind == RowKind.JUMP or row.kind == RowKind.JUMP_IF_ZERO:
@@ -51,6 +54,16 @@ def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
                 number = row.target
         else:
             _other(ctl, spec, row, slots)
+
+
+def _cross(ctl: Control, committing: i64) -> bool:
+    """Begin or end the commit; false if the call is to stop here."""
+    if committing != 0:
+        if ctl.poll(ctl) != 0:
+            return False
+        ctl.committed = 1
+    ctl.committing = committing
+    return ctl.interrupted == 0
 
 
 def prepare(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
@@ -120,15 +133,19 @@ def _allocate(ctl: Control, row: Row, slots: Ptr[i64]) -> None:
 
 
 def _call_host(ctl: Control, row: Row, slots: Ptr[i64]) -> None:
-    """Call a Python object with the words as ints; its exception ends the call."""
+    """Call a Python object with the words as ints; its exception ends the call after the commit."""
+    if ctl.interrupted != 0:
+        return
     process = ctl.process
     released = not is_null(ctl.thread_state)
     if released:
         process.PyEval_RestoreThread(ctl.thread_state)
         ctl.thread_state = null(Raw)
-    if look_at_signals(ctl) == 0 and not _call_with_words(process, row, slots):
+    stopped = ctl.committing == 0 and look_at_signals(ctl) != 0
+    if not stopped and not _call_with_words(process, row, slots):
         ctl.interrupted = 1
-        store_release(ref(ctl.cancel), 1)
+        if ctl.committing == 0:
+            store_release(ref(ctl.cancel), 1)
     if released:
         ctl.thread_state = process.PyEval_SaveThread()
 
