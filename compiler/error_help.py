@@ -26,8 +26,8 @@ HELP: Mapping[str, str] = {
     "only their attributes, or name the argument in `static_argnames`.",
     "TM106": "The array was handed to code that reads its memory, such as a C extension or another "
     "library. Call that code before or after the compiled function.",
-    "TM110": "The message names the nearest supported functions; numpy-support.md lists all. Call "
-    "the function before or after the compiled one.",
+    "TM110": "Call the function before or after the compiled one, or write it with supported "
+    "functions; numpy-support.md lists them.",
     "TM111": "The function is supported, this argument or form of it is not. The message says "
     "which form is; often the same result can be had with two calls.",
     "TM112": "The result would have a size that depends on data. Keep the full size and select "
@@ -79,6 +79,8 @@ HELP: Mapping[str, str] = {
     "TM250": "The shape multiplies out to more bytes than a 64-bit address can name: usually a "
     "size in the wrong place.",
     "TM251": "A function of Python's `math` got a number outside its domain, as in Python.",
+    "TM252": "Python raises here, too; arrays and NumPy scalars give inf, NaN or 0. Make the "
+    "divisor a NumPy scalar (`np.float64(...)`) if that is what you mean.",
     # our own bugs
     "TM301": "The text is not in the form that printed graphs have; the message names line and "
     "column.",

@@ -93,6 +93,10 @@ class RangeError(TracemillError, OverflowError):
     """A Python integer that does not fit the element type it is used with."""
 
 
+class DivisionError(TracemillError, ZeroDivisionError):
+    """A Python number divided by zero."""
+
+
 class LimitError(TracemillError, MemoryError):
     """A request larger than what can be addressed or was allowed."""
 
@@ -245,6 +249,7 @@ _ROWS: Mapping[str, Code] = {
     "TM249": Code(ArgError, "Integers to negative integer powers are not allowed."),
     "TM250": Code(LimitError, "An array is larger than memory can address."),
     "TM251": Code(ArgError, "math domain error"),
+    "TM252": Code(DivisionError, "A Python number was divided by zero."),
     # our own bugs
     "TM301": Code(GraphError, "A graph text cannot be read."),
     "TM302": Code(GraphError, "A graph is not well-formed."),

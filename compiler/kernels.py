@@ -10,6 +10,7 @@ Not here: rows and memory (assemble.py, rows.py), machine code.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ from .kernel.products import split_contraction
 from .kernel.region import Lowered, Region
 from .kernel.schedule import Target, default_schedule
 from .kernel.split import split_reduction
+from .kernel.transposed import turn_operands
 from .kernel.verifier import verify_kernel
 
 GRAIN_WORK = 20_000_000  # picoseconds that a chunk of a parallel axis should take at least
@@ -85,15 +87,21 @@ class Kernels:
                 for s in split.stages
             ]
             return Ready(lowered, tuple(stages), split.temporaries)
-        halves = split_reduction(kernel, self.hints)
-        partial = () if halves is None else halves.partial
-        parts = phases(kernel) if halves is None else [halves.first, halves.second]
+        turned = turn_operands(kernel, self.hints)
+        halves = split_reduction(kernel, self.hints) if turned is None else None
+        partial: tuple[Parameter, ...] = ()
+        if turned is not None:
+            partial, parts = turned.temporaries, [*turned.copies, turned.kernel]
+        elif halves is not None:
+            partial, parts = halves.partial, [halves.first, halves.second]
+        else:
+            parts = phases(kernel)
         place = {p.name: at for at, p in enumerate((*kernel.params, *partial))}
         stages = [
             self._stage(region, lowered, part, [place[p.name] for p in part.params])
             for part in parts
         ]
-        return Ready(lowered, tuple(stages), partial)
+        return Ready(lowered, tuple(stages), tuple(partial))
 
     def _stage(
         self,
@@ -158,7 +166,11 @@ def _coefficient(work: Size, extent: Size) -> Size:
     if name is not None:
         factor = work.coefficient(name)
         return 0 if factor is None else factor
+    whole, times = extent.terms[0]
+    found: Size = 0
     for factors, coefficient in work.terms:
-        if extent.terms[0][0] == factors:
-            return coefficient // extent.terms[0][1]
-    return 0
+        if factors == whole:
+            found = coefficient // times
+        elif not Counter(whole) - Counter(factors):
+            return 0  # an iteration takes longer where other sizes are larger
+    return found

@@ -34,6 +34,8 @@ sys.path.insert(0, str(FOLDER))  # where this file is imported by a test
 
 from error_programs import PROGRAMS  # noqa: E402
 
+REFUSED = frozenset("argsort byteswap nonzero partition sort tolist".split())  # handled: an error
+
 MADE = "<!-- Made by docs/generate.py: run `python dev.py docs`. -->"
 
 
@@ -56,7 +58,7 @@ def errors_page() -> str:
         "",
         "Every error says your line first, then what happened and what to do, and has a stable",
         "code: the part in brackets of `ShapeError [TM204] at train.py:31, in loss`. All classes",
-        "are subclasses of `TracemillError` and of what NumPy would raise in the same place, so",
+        "are subclasses of `tm.TracemillError` and of what NumPy would raise in the same place, so",
         "`except ValueError` goes on working. A call that is refused for its operands has written",
         "nothing that was there before it: no argument, no Variable.",
         "",
@@ -227,7 +229,7 @@ def numpy_page() -> str:
         f"{numpy_line()} `python dev.py docs` writes the page for another.",
         "",
         "*Compiled* functions may be called on arrays inside a compiled function. The others raise",
-        "`UnsupportedError` there, which names the nearest that are (errors.md, TM110), and work",
+        "`UnsupportedError` there (errors.md, TM110), and work",
         "before and after it as ever. On plain Python values any function runs while the",
         "function is traced. Types such as `np.float32` may be called, and constants used.",
         "An option that is not supported raises TM111. `np.random` inside a compiled function:",
@@ -266,11 +268,13 @@ def is_compiled(function: Any) -> bool:
     if isinstance(function, np.ufunc):
         known = {op.ufunc for op in ALL.values()}
         return function in GUFUNCS or function.__name__ in known or function in FUNCTIONS
-    return function in FUNCTIONS
+    return function in FUNCTIONS and function.__name__ not in REFUSED
 
 
 def is_method(name: str) -> bool:
     """Whether traced arrays have this method or attribute."""
+    if name in REFUSED:
+        return False
     return name in METHODS or name in ATTRIBUTES or hasattr(TracedArray, name)
 
 

@@ -69,7 +69,9 @@ def train(data: Split) -> list[float]:
         for _ in bar:
             losses = [float(train_step(x, y)) for x, y in batches(data, order)]
             curve.append(float(np.mean(losses)))
-            bar.set_postfix(loss=f"{curve[-1]:.4f}", accuracy=f"{accuracy(data):.3f}")
+            bar.set_postfix(
+                loss=f"{curve[-1]:.4f}", accuracy=f"{accuracy(data):.3f}", refresh=False
+            )
     return curve
 
 

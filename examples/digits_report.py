@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def write_report(
         digits=_digits(data, probabilities),
         profile=profile._repr_html_(),
         graph=lowered._repr_html_(),
-        plan=html.escape(str(lowered.plan)),
+        plan=html.escape(str(lowered.plan).replace(f"{Path(__file__).resolve().parent}{os.sep}", "")),
     )
     path.write_text(page, encoding="utf-8")
     return path

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .checkpoints import save as save
     from .compiled import CompiledFunction as CompiledFunction
     from .compiled import jit as jit
+    from .compiler.errors import TracemillError as TracemillError
+    from .configuration import __version__ as __version__
     from .configuration import show_config as show_config
     from .devices import device as device
     from .differentiation import grad as grad
@@ -52,11 +54,13 @@ _HOMES = {
     "value_and_grad": "differentiation",
     "Program": "program",
     "Spec": "program",
+    "TracemillError": "compiler.errors",
+    "__version__": "configuration",
 }
 _MODULES = ("nn", "optim", "special", "random")
 
 # Names, computed from one table; `print` stays out: a star import must not hide Python's own.
-__all__ = [*(name for name in _HOMES if name != "print"), *_MODULES]
+__all__ = [*(name for name in _HOMES if name not in ("print", "__version__")), *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
@@ -72,4 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "print"])
+    return sorted([*__all__, "print", "__version__"])

@@ -8,14 +8,15 @@ Not here: what a trace makes of leaves (specialise.py), guards.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .compiler.errors import error
 from .compiler.types import dtype_of
+from .tracing.state import fail
 from .trees import Tree, flatten
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -81,9 +82,20 @@ class FlatCall:
 def flat_call(values: Sequence[Any]) -> FlatCall:
     """Flatten and normalise; `changed` says whether a leaf was replaced."""
     leaves, tree = flatten(tuple(values))
+    _refuse_deques(tree.spec)
     normal = [_normal(leaf) for leaf in leaves]
     changed = any(a is not b for a, b in zip(leaves, normal, strict=True))
     return FlatCall(normal, tree, changed)
+
+
+def _refuse_deques(spec: Any) -> None:
+    """Raise TraceError for a container whose items native code cannot reach."""
+    if spec.type is deque:
+        raise fail(
+            "TM105", "an argument is or holds a deque", hint="pass a list: list(the_deque)"
+        )
+    for part in spec.children():
+        _refuse_deques(part)
 
 
 def _normal(leaf: Any) -> Any:
@@ -94,13 +106,13 @@ def _normal(leaf: Any) -> Any:
     if not isinstance(leaf, np.ndarray):
         return leaf
     if isinstance(leaf, np.ma.MaskedArray | np.matrix):
-        raise error(
+        raise fail(
             "TM210",
             f"{type(leaf).__name__} arguments cannot be compiled",
             hint="pass the plain arrays: for a masked array its data and its mask",
         )
     if dtype_of(leaf.dtype) is None:
-        raise error(
+        raise fail(
             "TM210",
             f"arrays of {_dtype_text(leaf.dtype)} cannot be compiled",
             hint="bool, integers, floats and complex numbers in native byte order can",

@@ -16,9 +16,11 @@ import numpy as np
 from .backends.llvm.native.constants import constant_input
 from .backends.llvm.native.encoder import (
     Frame,
+    Given,
     Held,
     InputSpec,
     NativeSpecialisation,
+    Part,
     SizeSpec,
     Structure,
 )
@@ -27,6 +29,7 @@ from .backends.llvm.native.layout import Build, Kind, Source
 from .compiler.dims import Dim, Size
 from .compiler.plan import ExecutionPlan, Origin
 from .printing import callback
+from .rebinding import Original, Place, apply_all
 from .specialise import ArraySpec, StaticSpec, Traced
 from .tracing.access import Access, AttributeStep, CellContent, FlatArgument, GlobalName, Root
 from .tracing.guards import (
@@ -73,7 +76,7 @@ def bind(
         },
         cells=cells,
         callbacks=[callback(attributes) for attributes in plan.callbacks],
-        result=_result(traced, positions),
+        result=_result(traced, positions, table.container_at),
         keep=keep,
     )
 
@@ -89,6 +92,7 @@ class _Inputs:
         self.relations: list[SizeRelation] = []
         self.leaf_at: dict[int, int] = {}
         self.leaf_places: list[InputSpec] = []
+        self.container_at: dict[Place, int] = {}
         self._parts: dict[object, int] = {}
         self._params = {
             item.leaf: (position, item)
@@ -109,9 +113,9 @@ class _Inputs:
     def add_leaves(self) -> None:
         """All flat arguments, each after the containers it is found in."""
         for index, spec in enumerate(self.traced.tree.spec.children()):
-            self._add_tree(spec, place(Source.ARGUMENT, origin=index))
+            self._add_tree(spec, place(Source.ARGUMENT, origin=index), (index,))
 
-    def _add_tree(self, spec: Any, where: InputSpec) -> None:
+    def _add_tree(self, spec: Any, where: InputSpec, keys: Place) -> None:
         """An argument or a part of one: a leaf, or a container and then its parts."""
         if spec.is_leaf():
             leaf = len(self.leaf_at)
@@ -126,9 +130,9 @@ class _Inputs:
             entry = replace(where, kind=Kind.CHECK, type=_type_test(spec.type))
         else:
             entry = replace(where, kind=kind, ndim=spec.num_children)
-        parent = self.add(entry)
+        parent = self.container_at[keys] = self.add(entry)
         for key, part in zip(spec.entries(), spec.children(), strict=True):
-            self._add_tree(part, _found_in(parent, spec.type, key))
+            self._add_tree(part, _found_in(parent, spec.type, key), (*keys, key))
 
     def _add_leaf(self, leaf: int, where: InputSpec) -> int:
         spec = self.traced.specs[leaf]
@@ -191,8 +195,8 @@ class _Inputs:
                 parent = self._part((*done, Kind.ANY), where, Kind.ANY)
                 where = place(Source.ATTRIBUTE, origin=parent, key=step.name)
             else:
-                kind = _CONTAINERS[step.container]
-                parent = self._part((*done, kind), where, kind, step.length)
+                kind = _CONTAINERS.get(step.container, Kind.CHECK)
+                parent = self._part((*done, kind), where, kind, step.length, step.container)
                 where = _found_in(parent, step.container, step.key)
         return where
 
@@ -207,11 +211,15 @@ class _Inputs:
             return self.leaf_places[root.leaf]
         return place(Source.OBJECT, key=root.thing)
 
-    def _part(self, key: object, where: InputSpec, kind: Kind, length: int = 0) -> int:
+    def _part(
+        self, key: object, where: InputSpec, kind: Kind, length: int = 0, container: Any = None
+    ) -> int:
         """The input that is something other inputs are found in, made once."""
         known = self._parts.get(key)
         if known is None:
-            known = self._parts[key] = self.add(replace(where, kind=kind, ndim=length))
+            test = _type_test(container) if kind is Kind.CHECK else None
+            entry = replace(where, kind=kind, ndim=length, type=test)
+            known = self._parts[key] = self.add(entry)
         return known
 
 
@@ -248,11 +256,15 @@ def _strides_test(guard: StridesGuard) -> Callable[[object], bool]:
     return lambda array: guard.holds({guard.leaf: array})  # type: ignore[arg-type]
 
 
-def _result(traced: Traced, positions: Mapping[int, int]) -> int | Structure | Held:
+def _result(
+    traced: Traced, positions: Mapping[int, int], containers: Mapping[Place, int]
+) -> Part:
     """How the value returned is made of the plan's results."""
     outputs = traced.trace.outputs
     parts = tuple(_part(traced, output, i, positions) for i, output in enumerate(outputs))
     tree = traced.trace.structure
+    if traced.rebound:
+        return _rebinding(traced, parts, containers)
     if len(parts) == 1 and tree.spec.is_leaf():
         return parts[0]
     kind = tree.spec.type
@@ -261,9 +273,24 @@ def _result(traced: Traced, positions: Mapping[int, int]) -> int | Structure | H
     return Structure(Build.CALL, parts, lambda *leaves: tree.rebuild(leaves))
 
 
-def _part(
-    traced: Traced, output: Output, index: int, positions: Mapping[int, int]
-) -> int | Structure | Held:
+def _rebinding(traced: Traced, parts: tuple[Part, ...], containers: Mapping[Place, int]) -> Part:
+    """The result of a function that rebinds entries of its arguments, which are its last act."""
+    tree, rebound = traced.trace.structure, traced.rebound
+    statics = [o.value for o in traced.trace.outputs if isinstance(o, StaticOutput)]
+    originals = [thing.place for thing in statics if isinstance(thing, Original)]
+    places = list(dict.fromkeys([*originals, *(change.place for change in rebound)]))
+    count = len(places)
+
+    def finish(*items: Any) -> Any:
+        results, values = tree.rebuild(items[count:])
+        apply_all(rebound, values, dict(zip(places, items[:count], strict=True)).__getitem__)
+        return results
+
+    given = tuple(Given(containers[place]) for place in places)
+    return Structure(Build.CALL, (*given, *parts), finish)
+
+
+def _part(traced: Traced, output: Output, index: int, positions: Mapping[int, int]) -> Part:
     if isinstance(output, StaticOutput):
         return Held(output.value)
     if isinstance(output, SizeOutput):

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .compiler.device import DeviceName, parse_device
 from .compiler.errors import error
+from .switches import jit_disabled
 from .tracing.state import running
 
 HOME = DeviceName("cpu", 0)
@@ -46,9 +47,13 @@ def devices_for(constraints: set[str]) -> tuple[DeviceName, ...]:
 def device(name: str) -> Iterator[None]:
     """Place the operations of a block on a device such as ``cpu:1`` (inside a jitted function).
 
-    Raises DeviceError for a kind of device there is not.
+    Under `disable_jit` they run where everything does. Raises DeviceError for a kind of device
+    there is not.
     """
     _existing(name)
+    if jit_disabled():
+        yield
+        return
     builder = running().builder
     before, builder.device = builder.device, name
     try:
@@ -58,6 +63,8 @@ def device(name: str) -> Iterator[None]:
 
 
 def _existing(text: str) -> DeviceName:
+    if not isinstance(text, str):
+        raise TypeError(f"a device is named by a string such as 'cpu:1', got {text!r}")
     found = parse_device(text)
     if found.kind != "cpu" or (found.index or 0) >= _MOST:
         raise error(

@@ -22,6 +22,7 @@ from .intercept.callee import callee
 from .lifted import lifted, read
 from .numpy.operands import value_of
 from .tracing.number import TracedNumber
+from .tracing.source import take_for_user_code
 from .tracing.state import Trace, current, fail, running
 from .tracing.tensor import fresh, result
 from .trees import flatten
@@ -102,6 +103,7 @@ def _value_and_grad(
         leaves.append(own)
         flat += [leaf.value for leaf in own]  # before the function writes to them
         trees.append(tree)
+    take_for_user_code(function)
     value = callee(function)(*given, **keywords)
     loss = value[0] if has_aux else value
     found = iter(append_gradients(trace.builder, [_scalar(loss, "grad")], flat))
@@ -154,6 +156,8 @@ def _scalar(loss: Any, what: str) -> Value:
         raise fail(
             "TM120",
             f"{what} needs a real number as loss, got {value.type!r}",
-            hint="reduce it first, for example with .sum() or .mean()",
+            hint="reduce it first, for example with .sum() or .mean()"
+            if value.tensor.shape
+            else "differentiate a function of floats: convert with .astype(float) before the call",
         )
     return value

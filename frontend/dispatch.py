@@ -1,8 +1,8 @@
 """The slow path of a compiled function: what runs when no native test accepts a call.
 
 It finds out why, traces and compiles a new version (at most one thread at a time), installs it
-and calls again. Calls made while another function is traced are inlined; under `disable_jit`
-the plain function runs.
+and calls again. Calls made while another function is traced are inlined; under `disable_jit`,
+and where a written array shares memory with another one, the plain function runs.
 
 Invariants: the table holds at most `LIMIT` versions, the oldest goes first; a version that was
 just installed for a call must accept it.
@@ -27,10 +27,11 @@ from .compiler.errors import error
 from .failures import raise_failure
 from .partitioned import Partitioned, device_constraints
 from .progress import compiling, phase
+from .rebinding import Watch, apply_all, container_at
 from .recompiles import Compilation, Recompiles
 from .settings import log
 from .specialise import Traced, freed_axes, shape_text, trace_call
-from .switches import jit_disabled
+from .switches import disable_jit, jit_disabled
 from .tracing.state import current
 from .trees import paths
 
@@ -88,8 +89,7 @@ class Dispatcher:
         values = self.signature.bind(args, keywords)
         call = flat_call(values)
         if call.changed:
-            again, names = self.signature.call(call.values())
-            return self.native(*again, **names)
+            return self._call_normal(call, values)
         with self._lock:
             if getattr(self._tracing, "active", False):
                 raise error(
@@ -105,12 +105,27 @@ class Dispatcher:
                         version = self.compile(call)
                 finally:
                     self._tracing.active = False
-        if version.partitioned is not None:
-            return version.partitioned.run(call.leaves)
         again, names = self.signature.call(values)
-        return self._call_compiled(call, again, names)
+        overlap = version.traced.overlap(call)
+        if overlap is not None:
+            log("recompiles", f"{self.name} runs as plain Python: {overlap}")
+            with disable_jit():
+                return self.function(*again, **names)
+        if version.partitioned is not None:
+            return version.partitioned.run(call.leaves, values)
+        return self._call_compiled(again, names)
 
-    def _call_compiled(self, call: FlatCall, args: Sequence[Any], names: dict[str, Any]) -> Any:
+    def _call_normal(self, call: FlatCall, values: Sequence[Any]) -> Any:
+        """Call with the leaves in normal form. They are in containers of their own: what happens
+        to those is done to the caller's."""
+        made = call.values()
+        watch = Watch(made)
+        args, names = self.signature.call(made)
+        result = self.native(*args, **names)
+        apply_all(*watch.changes(), lambda place: container_at(values, place))
+        return result
+
+    def _call_compiled(self, args: Sequence[Any], names: dict[str, Any]) -> Any:
         if getattr(self._tracing, "retried", False):
             self._tracing.retried = False
             raise error(

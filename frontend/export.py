@@ -138,6 +138,10 @@ def _refuse(traced: Traced) -> None:
     devices = device_constraints(result.graph)
     if devices:
         _cannot(f"a function placed on devices ({', '.join(sorted(devices))})")
+    if traced.rebound:
+        keys = ", ".join(repr(key) for change in traced.rebound for key in change.entries)
+        what = f"a function that puts something into a dict, list or object it is given ({keys})"
+        _cannot(what, "return the new value instead")
     for position in result.writes:
         item = result.inputs[position]
         if item.kind == "captured":

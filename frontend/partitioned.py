@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .compiler.device import parse_device
+from .compiler.dims import Dim, Size
 from .compiler.ir.graph import Graph
 from .compiler.passes import PIPELINE
 from .compiler.passes.base import run_passes
@@ -21,6 +22,7 @@ from .compiler.passes.place import Place
 from .compiler.passes.segments import PartProgram, Segment, cut
 from .devices import HOME, devices_for, queue_of
 from .graph_function import GraphFunction
+from .rebinding import apply_all, container_at
 from .runtime.executor import run_step
 from .runtime.transport import LocalTransport
 from .specialise import Traced
@@ -49,8 +51,8 @@ class Partitioned:
         self._steps = itertools.count()
         self._runners = {program.device: _Runner(program, traced.trace.variables) for program in self.programs}
 
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """One call."""
+    def run(self, leaves: Sequence[Any], values: Sequence[Any]) -> Any:
+        """One call. leaves: its flat arguments; values: the arguments as they were passed."""
         arguments = [
             np.asarray(
                 item.value if item.leaf is None else leaves[item.leaf], param.tensor.dtype.numpy
@@ -67,19 +69,49 @@ class Partitioned:
             next(self._steps),
             arguments,
         )
-        return self._returned(made, leaves)
+        for place, result in self.traced.trace.writes.items():
+            self._input(place, leaves)[...] = made[result]
+        return self._returned(made, leaves, values)
 
-    def _returned(self, made: Mapping[int, Any], leaves: Sequence[Any]) -> Any:
+    def _input(self, place: int, leaves: Sequence[Any]) -> Any:
+        item = self.traced.trace.inputs[place]
+        return item.value if item.leaf is None else leaves[item.leaf]
+
+    def _returned(
+        self, made: Mapping[int, Any], leaves: Sequence[Any], values: Sequence[Any]
+    ) -> Any:
         flat: list[Any] = []
         for output in self.traced.trace.outputs:
             if isinstance(output, TensorOutput):
-                flat.append(made[output.result])
+                again = output.same_as is not None
+                flat.append(flat[output.same_as] if again else _converted(output, made))
             elif isinstance(output, StaticOutput):
                 flat.append(output.value)
             elif isinstance(output, InputOutput):
-                item = self.traced.trace.inputs[output.input]
-                flat.append(item.value if item.leaf is None else leaves[item.leaf])
-        return self.traced.trace.structure.rebuild(flat)
+                flat.append(self._input(output.input, leaves))
+            else:
+                flat.append(self._size(output.size, leaves))
+        found = self.traced.trace.structure.rebuild(flat)
+        if not self.traced.rebound:
+            return found
+        apply_all(self.traced.rebound, found[1], lambda place: container_at(values, place))
+        return found[0]
+
+    def _size(self, size: Size, leaves: Sequence[Any]) -> int:
+        if not isinstance(size, Dim):
+            return size
+        places = self.traced.symbol_places
+        return size.evaluate(
+            {s: leaves[places[s][0]].shape[places[s][1]] for s in size.symbols()}
+        )
+
+
+def _converted(output: TensorOutput, made: Mapping[int, Any]) -> Any:
+    """A result as what the function returned: an array, a NumPy scalar or a Python number."""
+    array = np.asarray(made[output.result])
+    if output.kind == "array":
+        return array
+    return array[()] if output.kind == "scalar" else array.item()
 
 
 class _Runner:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import html
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +66,7 @@ class Profile:
             f"<tr><td>{html.escape(row.kernel)}</td>"
             f"<td style='text-align:right'>{row.seconds * 1e6:.2f}</td>"
             f"<td><div style='background:#06789b;height:0.7em;width:{row.seconds / total:.0%}'>"
-            f"</div></td><td>{html.escape(row.location)}</td></tr>"
+            f"</div></td><td>{html.escape(os.path.basename(row.location))}</td></tr>"
             for row in self.rows
         )
         head = "<tr><th>kernel</th><th>µs</th><th style='width:40%'>share</th><th>line</th></tr>"
@@ -98,8 +99,9 @@ class _Replay:
         self.buffers = [self._buffer(i) for i in range(len(self.plan.buffers))]
 
     def run(self) -> list[KernelTime]:
-        """Time every launch in order."""
-        return [self._time(row) for row in self.plan.rows if isinstance(row, Launch)]
+        """Time every launch in order, but for those that these sizes leave nothing to do."""
+        launches = [row for row in self.plan.rows if isinstance(row, Launch)]
+        return [self._time(row) for row in launches if self.sizes[row.extent] > 0]
 
     def _source(self, index: int) -> np.ndarray[Any, Any] | None:
         """The array a buffer is filled from, for those that have one."""
@@ -148,15 +150,19 @@ class _Replay:
         args = (ctypes.c_int64 * len(words))(*words)
         runtime, control = engine.native(), engine.native().control_block()
         kernel, extent = self.addresses[row.kernel], self.sizes[row.extent]
-        samples = []
-        for _ in range(_REPEATS):
+        grain, threads = runtime.spread(extent, row.grain, self.sizes[row.work])
+
+        def once(end: int) -> float:
             began = time.perf_counter()
-            runtime.launch(control, kernel, ctypes.addressof(args), extent, row.grain)
-            samples.append(time.perf_counter() - began)
+            runtime.launch(control, kernel, ctypes.addressof(args), end, grain, threads)
+            return time.perf_counter() - began
+
+        from_python = min(once(0) for _ in range(_REPEATS))
+        seconds = statistics.median(once(extent) for _ in range(_REPEATS)) - from_python
         moved = sum(self.buffers[index].nbytes for index in set(row.buffers))
         name = self.plan.kernels[row.kernel].name
         where = "" if row.location is None else str(row.location)
-        return KernelTime(name, statistics.median(samples), moved, where)
+        return KernelTime(name, max(seconds, 1e-9), moved, where)
 
 
 OPERATIONS: Mapping[str, Callable[[int, int], int]] = {

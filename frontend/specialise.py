@@ -16,6 +16,7 @@ import numpy as np
 from .arguments import FlatCall, Signature
 from .compiler.dims import Dim, Size, dim_text
 from .compiler.types import DType, dtype_of
+from .rebinding import Rebound, Watch
 from .tracing.guards import CaptureGuard, Guard, SizeGuard
 from .tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
 from .tracing.result import TraceResult
@@ -78,7 +79,8 @@ class Traced:
     """A traced version: what it accepts and its graph.
 
     tree, specs: structure and leaves of the arguments. symbol_places: the (leaf, axis) whose
-    extent each symbol is. results: structure of what is returned.
+    extent each symbol is. rebound: what the function does to containers of the arguments; where
+    it does anything, what is returned is a pair of its results and the values they are given.
     """
 
     tree: Tree
@@ -86,6 +88,7 @@ class Traced:
     names: tuple[str, ...]
     symbol_places: Mapping[str, tuple[int, int]]
     trace: TraceResult
+    rebound: tuple[Rebound, ...] = ()
 
     def mismatch(self, call: FlatCall) -> str | None:
         """Why this version cannot serve `call`: argument, old and new value. None if it can."""
@@ -96,7 +99,20 @@ class Traced:
             if different is not None:
                 return f"{name} {different}"
         sizes = {s: call.leaves[leaf].shape[axis] for s, (leaf, axis) in self.symbol_places.items()}
-        return self._size_mismatch(call, sizes) or self._guard_mismatch(call, sizes)
+        return (
+            self._size_mismatch(call, sizes)
+            or self._guard_mismatch(call, sizes)
+            or self._write_mismatch(call)
+        )
+
+    def overlap(self, call: FlatCall) -> str | None:
+        """Which written array shares memory with another one; the graph takes them to be apart."""
+        arrays = self._arrays(call)
+        for written in self.trace.writes:
+            for other, (name, array) in arrays.items():
+                if other != written and np.may_share_memory(arrays[written][1], array):
+                    return f"{arrays[written][0]} is written and shares memory with {name}"
+        return None
 
     def size_places(self, size: Size) -> Mapping[str, tuple[int, int]]:
         """The (parameter, axis) whose extent each symbol of `size` is."""
@@ -124,6 +140,22 @@ class Traced:
                 where = f" ({guard.location})" if guard.location else ""
                 return f"{text} does not hold any more: {guard.reason}{where}"
         return None
+
+    def _write_mismatch(self, call: FlatCall) -> str | None:
+        arrays = self._arrays(call)
+        for name, array in (arrays[written] for written in self.trace.writes):
+            if not array.flags.writeable:
+                return f"{name} is read-only and is written"
+        return None
+
+    def _arrays(self, call: FlatCall) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
+        """Name and array of each input of the graph that is one."""
+        found = {}
+        for place, item in enumerate(self.trace.inputs):
+            array = item.value if item.leaf is None else call.leaves[item.leaf]
+            if isinstance(array, np.ndarray):
+                found[place] = item.name, array
+        return found
 
     def _named(self, text: str) -> str:
         places = ", ".join(
@@ -160,8 +192,18 @@ def trace_call(
         leaves.append(described)
         specs.append(spec)
 
+    watches: list[Watch] = []
+    rebound: tuple[Rebound, ...] = ()
+
     def rebuild(made: list[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        return signature.call(call.tree.rebuild(made))
+        values = call.tree.rebuild(made)
+        watches.append(Watch(values))
+        return signature.call(values)
+
+    def flatten_all(results: Any) -> tuple[Sequence[Any], Any]:
+        nonlocal rebound
+        rebound, values = watches[0].changes()
+        return flatten((results, values) if rebound else results)
 
     result = trace(
         function,
@@ -169,10 +211,10 @@ def trace_call(
         rebuild,
         hints=hints,
         name=getattr(function, "__name__", "function").replace("<lambda>", "lambda"),
-        flatten=flatten,
+        flatten=flatten_all,
     )
     result = replace(result, guards=_lasting(result.guards, call))
-    return Traced(call.tree, tuple(specs), tuple(names), places, result)
+    return Traced(call.tree, tuple(specs), tuple(names), places, result, rebound)
 
 
 def _lasting(guards: Sequence[Guard], call: FlatCall) -> tuple[Guard, ...]:

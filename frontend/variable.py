@@ -141,6 +141,12 @@ class Variable(NDArrayOperatorsMixin):
         return value if dtype is None else value.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        for target in keywords.get("out", ()):
+            if isinstance(target, Variable):
+                raise TypeError(
+                    f"{target!r} is not changed by operators such as += or by out=; "
+                    "write w.assign_add(value) or w.assign(value)"
+                )
         plain = [a.read() if isinstance(a, Variable) else a for a in args]
         return getattr(ufunc, method)(*plain, **keywords)
 
@@ -149,6 +155,12 @@ class Variable(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         return self.read()[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(
+            f"parts of {self!r} cannot be assigned; "
+            "write a = w.read(), change a and then w.assign(a)"
+        )
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -1,7 +1,7 @@
 """The cpu back end: kernels to mapped machine code, through a store of compiled bytes.
 
 A kernel's code is stored under the fingerprint of its text and the target's key, so equal
-kernels of any graph compile once. LLVM is imported when the first kernel has to be compiled: a
+kernels of any graph compile once, and of many that differ in constants only one (`templates`). LLVM is imported when the first kernel has to be compiled: a
 process whose kernels are all in the store never loads it.
 
 Invariants: one address per distinct kernel and process; safe from several threads.
@@ -21,8 +21,9 @@ from ...compiler.kernel.fingerprint import dims_in_order, fingerprint
 from ...compiler.kernel.kernel import Kernel
 from ...runtime.backend import CodeStore, LoadedKernels
 from ..llvm.native.loader import Loaded, load
-from ..llvm.native.objects import CodeBlob, LinkError
+from ..llvm.native.objects import LinkError
 from .target import CpuTarget, host_key, host_target
+from .templates import Family, families, filled
 
 if TYPE_CHECKING:
     from ..llvm.machine import Machine
@@ -69,16 +70,21 @@ class CpuBackend:
     ) -> LoadedKernels:
         """Addresses of `kernels`, compiled together where neither process nor store has them."""
         keys = [self.fingerprint(kernel) for kernel in kernels]
+        compiled = 0
         with self._lock:
             missing = {key: kernel for key, kernel in zip(keys, kernels) if key not in self._codes}
-            if store is not None:
-                for key in [k for k in missing if self._restore(k, store)]:
-                    del missing[key]
+            needed = {k: Family(v, [(k, b"")]) for k, v in missing.items()}
+            for key in self._restored(needed, store):
+                del missing[key]
             if missing:
-                self._compile(missing, store)
+                needed = families(missing, self.fingerprint)
+                shared = {key: needed[key] for key in needed.keys() - missing.keys()}
+                for key in self._restored(shared, store):
+                    del needed[key]
+                compiled = self._compile(needed, store)
             codes = [self._codes[key] for key in keys]
         return LoadedKernels(
-            tuple(c.address for c in codes), tuple(c.loaded for c in codes), len(missing)
+            tuple(c.address for c in codes), tuple(c.loaded for c in codes), compiled
         )
 
     def fingerprint(self, kernel: Kernel) -> str:
@@ -92,35 +98,44 @@ class CpuBackend:
         made: Mapping[str, str] = _llvm().texts(kernels, self._chosen())
         return made
 
-    def _restore(self, key: str, store: CodeStore) -> bool:
-        stored = store.get(key)
-        if stored is None:
-            return False
-        try:
-            self._map(key, CodeBlob.from_bytes(stored))
-        except LinkError:
-            return False
-        return True
+    def _restored(self, needed: Mapping[str, Family], store: CodeStore | None) -> list[str]:
+        """Map what the store has; its keys."""
+        found: list[str] = []
+        if store is None:
+            return found
+        for key, family in needed.items():
+            code = store.get(key)
+            if code is not None:
+                try:
+                    self._map(family, code)
+                except LinkError:
+                    continue
+                found.append(key)
+        return found
 
-    def _map(self, key: str, blob: CodeBlob) -> None:
-        loaded = load(blob)
-        self._codes[key] = _Code(loaded.address_of("k0"), loaded)
+    def _map(self, family: Family, code: bytes) -> None:
+        for key, words in family.members:
+            loaded = load(filled(code, words))
+            self._codes[key] = _Code(loaded.address_of("k0"), loaded)
 
-    def _compile(self, missing: Mapping[str, Kernel], store: CodeStore | None) -> None:
-        """Compile, store and map; with workers where that is sooner."""
-        keys, kernels = list(missing), list(missing.values())
+    def _compile(self, needed: Mapping[str, Family], store: CodeStore | None) -> int:
+        """Compile, store and map, with workers where that is sooner; how many there were."""
+        keys, chosen = list(needed), list(needed.values())
+        kernels = [family.kernel for family in chosen]
 
         def done(position: int, code: bytes) -> None:
             if store is not None:
                 store.put(keys[position], code)
-            self._map(keys[position], CodeBlob.from_bytes(code))
+            self._map(chosen[position], code)
 
-        machine, crew = self._chosen(), _crew()
-        if self._workers and crew.pays(kernels):
-            crew.compile_all(kernels, machine, done)
-            return
-        for position, kernel in enumerate(kernels):
-            done(position, crew.worker.compiled(kernel, machine))
+        if kernels:
+            machine, crew = self._chosen(), _crew()
+            if self._workers and crew.pays(kernels):
+                crew.compile_all(kernels, machine, done)
+            else:
+                for position, kernel in enumerate(kernels):
+                    done(position, crew.worker.compiled(kernel, machine))
+        return len(kernels)
 
     def _chosen(self) -> Machine:
         if self._machine is not None:

@@ -21,7 +21,6 @@ import atexit
 import contextlib
 import json
 import os
-import pickle
 import queue
 import signal
 import subprocess
@@ -216,7 +215,7 @@ def _flags() -> list[str]:
 def _ask(process: subprocess.Popen[bytes], job: _Job) -> bytes | WorkerDied | None:
     """The code; None where this process should compile the kernel itself."""
     try:
-        request = pickle.dumps((job.kernel, job.machine))
+        request = worker.packed(job.kernel, job.machine)
     except Exception:  # noqa: BLE001 - a kernel that cannot be sent is compiled here
         return None
     try:

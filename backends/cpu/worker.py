@@ -12,6 +12,7 @@ Not here: the parent's side (`crew`).
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import select
@@ -19,6 +20,7 @@ import signal
 import struct
 from typing import TYPE_CHECKING
 
+from ...compiler.types import DType, dtype_named
 from ..llvm.module import compile_module
 from ..llvm.native.objects import link
 
@@ -53,9 +55,28 @@ def serve(parent: int) -> None:
         write_frame(answers, _answer(request))
 
 
+class _Pickler(pickle.Pickler):
+    """Element types travel by name: each exists once in a process."""
+
+    def persistent_id(self, thing: object) -> str | None:
+        return thing.name if isinstance(thing, DType) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, name: str) -> DType:
+        return dtype_named(name)
+
+
+def packed(kernel: Kernel, machine: Machine) -> bytes:
+    """A request."""
+    to = io.BytesIO()
+    _Pickler(to, pickle.HIGHEST_PROTOCOL).dump((kernel, machine))
+    return to.getvalue()
+
+
 def _answer(request: bytes) -> bytes:
     try:
-        kernel, machine = pickle.loads(request)
+        kernel, machine = _Unpickler(io.BytesIO(request)).load()
         return DONE + compiled(kernel, machine)
     except Exception:  # noqa: BLE001 - whatever it is, the parent meets it again and says it
         return FAILED

@@ -23,8 +23,9 @@ from .counter import Counter
 from .folding import Folding, Slots, is_free
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
+from .lane_order import are_read_again
 from .loops import counted, range_of, step_mask, tail_bits
-from .reduce import few_of
+from .reduce import few_of, over_levels
 from .types import intrinsic
 
 _PAGE = 4096
@@ -52,6 +53,8 @@ def _streams(frame: Frame, r: Reduce, plain: set[str], column: str) -> bool:
     if isinstance(r.extent, int) and r.extent <= _UNROLLED:
         return False
     if isinstance(r.extent, Dim) and r.extent.symbols() & {column, *frame.axes}:
+        return False
+    if are_read_again(frame, r.body, column):
         return False
     if any(not isinstance(x, Let | Load | Store) and not hasattr(x, "name") for x in r.body):
         return False
@@ -163,7 +166,6 @@ class _Tile:
     def _tree(self, folding: Folding, sums: Slots, used: ir.Value) -> None:
         """Few lanes follow one another; of more, lane l takes in lane l + half."""
         builder = self.frame.builder
-        half = LANES // 2
         used, few = few_of(builder, used)
 
         def one_more(slot: ir.Value) -> None:
@@ -171,17 +173,15 @@ class _Tile:
             sums.store(first, folding.combine(sums.load(first), sums.load(slot)))
 
         self._over_lanes(constant(1), few, one_more)
-        while half:
-            above = builder.sub(used, constant(half))
-            pairs = intrinsic(builder, "llvm.smin", above.type, [above, constant(half)], above.type)
 
-            def pair(slot: ir.Value, half: int = half) -> None:
-                other = sums.load(builder.add(slot, constant(half * self.count)))
+        def level(half: ir.Value, pairs: ir.Value) -> None:
+            def pair(slot: ir.Value) -> None:
+                other = sums.load(builder.add(slot, builder.mul(half, constant(self.count))))
                 sums.store(slot, folding.combine(sums.load(slot), other))
 
             self._over_lanes(constant(0), pairs, pair)
-            used = intrinsic(builder, "llvm.smin", used.type, [used, constant(half)], used.type)
-            half //= 2
+
+        over_levels(self.frame, used, level)
 
     def _over_lanes(self, begin: ir.Value, end: ir.Value, body: Callable[[ir.Value], None]) -> None:
         builder = self.frame.builder

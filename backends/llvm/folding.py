@@ -83,10 +83,14 @@ class Folding:
 
     def tree(self, states: list[State]) -> State:
         """The tree over accumulators, then over their lanes."""
+        return self.over_lanes(self.halved(states))
+
+    def halved(self, states: list[State]) -> State:
+        """The tree over accumulators: the lower half takes in the upper."""
         while len(states) > 1:
             half = len(states) // 2
             states = [self.combine(states[k], states[k + half]) for k in range(half)]
-        return self.over_lanes(states[0])
+        return states[0]
 
     def block(self, states: list[State], length: ir.Value) -> State:
         """A block of `length` elements from its 64 lanes: their tree, or, where it has few,
@@ -98,24 +102,30 @@ class Folding:
         self, length: ir.Value, few: Callable[[], State], many: Callable[[], State]
     ) -> State:
         """`few` where a block of `length` elements has no lanes, else `many`."""
-        builder = self.frame.builder
         if isinstance(length, ir.Constant):
             return few() if length.constant < FEW else many()
-        blocks = [self.frame.block(name) for name in ("few", "many", "folded")]
-        small = builder.icmp_signed("<", length, constant(FEW))
-        builder.cbranch(small, *blocks[:2]).set_weights([1, 100])
+        small = self.frame.builder.icmp_signed("<", length, constant(FEW))
+        return self.either(small, few, many)
+
+    def either(
+        self, condition: ir.Value, first: Callable[[], State], second: Callable[[], State]
+    ) -> State:
+        """`first` where a condition shared by all lanes holds, else `second`."""
+        builder = self.frame.builder
+        blocks = [self.frame.block(name) for name in ("first", "second", "folded")]
+        builder.cbranch(condition, *blocks[:2])
         made = []
-        for block, emit in zip(blocks, (few, many)):
+        for block, emit in zip(blocks, (first, second)):
             builder.position_at_end(block)
             state = emit()
             made.append((flat(state), builder.block))
             builder.branch(blocks[2])
         builder.position_at_end(blocks[2])
         results = []
-        for first, second in zip(made[0][0], made[1][0]):
-            result = builder.phi(first.type)
-            result.add_incoming(first, made[0][1])
-            result.add_incoming(second, made[1][1])
+        for value, other in zip(made[0][0], made[1][0]):
+            result = builder.phi(value.type)
+            result.add_incoming(value, made[0][1])
+            result.add_incoming(other, made[1][1])
             results.append(result)
         return unflat(results, state)
 

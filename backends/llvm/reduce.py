@@ -12,7 +12,7 @@ Not here: scans (scan.py), column reductions (columns.py), matrix products (gemm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -24,10 +24,12 @@ from .folding import Folding, Slots, State, flat, is_free, unflat
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
 from .invariants import split_invariant
+from .lane_order import LaneOrder, are_read_again
 from .loops import counted, mask_below, step_mask, tail_bits, work_of
 from .types import intrinsic
 
 _UNROLLED = 16  # elements of a reduction that is written out
+_SIMPLE = 8  # words of a body that is worth a copy for each accumulator of a subtree
 _HEAVY = 24  # words of a body that is not copied for each accumulator
 _FREE_ACCUMULATORS = 4
 _ROWS_AHEAD = 8  # rows of memory asked for early where a loop steps from row to row
@@ -135,9 +137,16 @@ class _Reduction:
     def strict(self) -> State:
         """Blocks in their order; one block needs no counter."""
         frame, extent = self.frame, self.s.extent
+        if self._is_cached():
+            return self._short_or_long()
         if isinstance(extent, int) and 0 < extent <= BLOCK:
             frame.emit(self.moved)
             return self._block(constant(0), constant(extent), extent % LANES == 0)
+        return self._blocks(lambda: frame.emit(self.moved))
+
+    def _blocks(self, prepare: Callable[[], None] | None = None) -> State:
+        """Any number of blocks."""
+        frame, extent = self.frame, self.s.extent
         counter = Counter(frame, self.scalars)
         counter.reset()
         total = scalar_size(frame, extent)
@@ -151,7 +160,7 @@ class _Reduction:
 
         counted(
             frame, "(block)", constant(0), total, BLOCK, block,
-            prepare=lambda: frame.emit(self.moved), work=BLOCK,
+            prepare=prepare, work=BLOCK,
         )  # fmt: skip
         return counter.result()
 
@@ -159,22 +168,40 @@ class _Reduction:
         if self.vector == 1:
             return self._block_by_rows(begin, end)
         count = LANES // self.vector
-        slots = Slots(self.frame, self.folding.dtypes, self.width, count)
         if self.light:
-            return self._block_in_registers(begin, end, count, slots, whole)
+            return self._block_in_registers(begin, end, count, whole)
+        slots = Slots(self.frame, self.folding.dtypes, self.width, count)
         for k in range(count):
             slots.store(k, self.folding.neutral())
         self._masked_steps(begin, end, count, slots)
         return self._of_lanes([slots.load(k) for k in range(count)], begin, end)
+
+    def _is_cached(self) -> bool:
+        """Whether a cache holds the rows, so that short reductions may visit them in any order."""
+        frame = self.frame
+        if self.width == 1 or self.work is not None or len(self.folding.dtypes) > 1:
+            return False
+        simple = weight_of_block(self.kept, frame.dtypes) <= _SIMPLE
+        return simple and are_read_again(frame, self.kept, frame.lanes.axis)
+
+    def _short_or_long(self) -> State:
+        """Up to 64 rows in registers, more through memory."""
+        frame, folding = self.frame, self.folding
+        frame.emit(self.moved)
+        end = scalar_size(frame, self.s.extent)
+        element = lambda: self.element(None)
+        short = LaneOrder(frame, folding, self.s.axis, end, element).folded
+        few = frame.builder.icmp_signed("<=", end, constant(LANES))
+        return self._or_empty(end, folding.either(few, short, self._blocks))
 
     def _of_lanes(self, states: list[State], begin: ir.Value, end: ir.Value) -> State:
         length = end if isinstance(end, ir.Constant) else self.frame.builder.sub(end, begin)
         return self.folding.block(states, length)
 
     def _block_in_registers(
-        self, begin: ir.Value, end: ir.Value, count: int, slots: Slots, whole: bool
+        self, begin: ir.Value, end: ir.Value, count: int, whole: bool
     ) -> State:
-        """Whole groups of 64 elements in registers, the rest through memory."""
+        """Whole groups of 64 elements in registers; the rest of a longer body through memory."""
         frame, folding = self.frame, self.folding
         neutral = folding.neutral()
 
@@ -192,10 +219,33 @@ class _Reduction:
         states = self._split(carried, count, neutral)
         if whole:
             return folding.tree(states)
+        if weight_of_block(self.kept, frame.dtypes) <= _SIMPLE:
+            return self._of_lanes(self._masked_group(states, middle, end), begin, end)
+        slots = Slots(frame, folding.dtypes, self.width, count)
         for k in range(count):
             slots.store(k, states[k])
         self._masked_steps(middle, end, count, slots)
         return self._of_lanes([slots.load(k) for k in range(count)], begin, end)
+
+    def _masked_group(self, states: list[State], begin: ir.Value, end: ir.Value) -> list[State]:
+        """The last elements, fewer than 64, each vector into its accumulator."""
+        frame, folding = self.frame, self.folding
+        before = [lane for state in states for lane in state]
+
+        def group() -> State:
+            found: State = []
+            for k, state in enumerate(states):
+                first = frame.builder.add(begin, constant(k * self.vector))
+                mask = mask_below(frame, first, end, self.vector)
+                with frame.iteration(self.s.axis, begin, k * self.vector):
+                    new = folding.combine(state, self.element(mask))
+                found += folding.select(mask, new, state)
+            return found
+
+        some = frame.builder.icmp_signed("<", begin, end)
+        after = folding.either(some, group, lambda: before)
+        size = len(after) // len(states)
+        return [after[k * size : (k + 1) * size] for k in range(len(states))]
 
     def _masked_steps(self, begin: ir.Value, end: ir.Value, count: int, slots: Slots) -> None:
         """One vector at a time into the accumulator of its lanes, the last one masked."""
@@ -235,25 +285,21 @@ class _Reduction:
             return ()
 
         counted(frame, self.s.axis, begin, end, 1, row, work=self.work)
-        half = LANES // 2
         used, few = few_of(builder, used)
 
         def one_more(lane: ir.Value, _: list[ir.Value]) -> None:
             slots.store(0, folding.combine(slots.load(0), slots.load(lane)))
 
         counted(frame, "(few)", constant(1), few, 1, one_more)
-        while half:
-            above = builder.sub(used, constant(half))
-            pairs = intrinsic(builder, "llvm.smin", above.type, [above, constant(half)], above.type)
 
-            def pair(lane: ir.Value, _: list[ir.Value], half: int = half) -> Sequence[ir.Value]:
-                other = slots.load(builder.add(lane, constant(half)))
+        def level(half: ir.Value, pairs: ir.Value) -> None:
+            def pair(lane: ir.Value, _: list[ir.Value]) -> None:
+                other = slots.load(builder.add(lane, half))
                 slots.store(lane, folding.combine(slots.load(lane), other))
-                return ()
 
             counted(frame, "(pair)", constant(0), pairs, 1, pair)
-            used = intrinsic(builder, "llvm.smin", used.type, [used, constant(half)], used.type)
-            half //= 2
+
+        over_levels(frame, used, level)
         return slots.load(0)
 
     def _mask(self, index: ir.Value, end: ir.Value) -> ir.Value | None:
@@ -278,6 +324,20 @@ def few_of(builder: ir.IRBuilder, used: ir.Value) -> tuple[ir.Value, ir.Value]:
     small = builder.icmp_signed("<", used, constant(FEW))
     one = constant(1)
     return builder.select(small, one, used), builder.select(small, used, one)
+
+
+def over_levels(frame: Frame, used: ir.Value, level: Callable[[ir.Value, ir.Value], None]) -> None:
+    """The tree over the first `used` of 64 lanes in memory, as one loop: `level(half, pairs)` adds
+    lane l + half to lane l, for the first `pairs` lanes."""
+    builder = frame.builder
+
+    def step(number: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
+        half = builder.lshr(constant(LANES // 2), number)
+        above = builder.sub(carried[0], half)
+        level(half, intrinsic(builder, "llvm.smin", above.type, [above, half], above.type))
+        return [intrinsic(builder, "llvm.smin", half.type, [carried[0], half], half.type)]
+
+    counted(frame, "(level)", constant(0), constant(LANES.bit_length() - 1), 1, step, [used])
 
 
 def _chain(folding: Folding, states: list[State]) -> State:

@@ -32,6 +32,8 @@ from .conversions import to_index
 from .frame import Buffer, Frame, Lanes, offset_bytes
 from .indices import lane_size, scalar_size
 from .scalar import constant_lane, emit_body
+from .slot import Slot
+from .slots import slot_lane
 from .types import I32, Lane, constant_of, invert, memory_element, part_count, splat, width_of
 
 
@@ -44,8 +46,11 @@ def emit_let(frame: Frame, s: Let) -> None:
 
 
 def emit_constant(frame: Frame, s: Constant) -> None:
-    """A literal."""
-    frame.values[s.name] = constant_lane(s.dtype, s.value)
+    """A literal, or a word that is known when the code is mapped."""
+    if isinstance(s.value, Slot):
+        frame.values[s.name] = slot_lane(frame, s.value, s.dtype)
+    else:
+        frame.values[s.name] = constant_lane(s.dtype, s.value)
 
 
 def emit_index_value(frame: Frame, s: IndexValue) -> None:

@@ -1,8 +1,8 @@
 """Vector loops as code: whole vectors, a tail, and outputs that stream past the caches.
 
 A loop is a main loop of whole vectors and a tail: one masked vector at a time where masked memory
-is cheap, single elements elsewhere. A heavy body is not worth a second copy: all its vectors are
-masked, and only the last mask differs. Where an output is larger than the caches and lies on
+is cheap, single elements elsewhere. A heavy body, or one with loops, is not worth a second copy:
+all its vectors are masked, and only the last mask differs. Where an output is larger than the caches and lies on
 vector boundaries, its stores go straight to memory: that saves reading what will be overwritten.
 
 Invariants: streaming is decided at run time from sizes and addresses; a function that streams
@@ -60,7 +60,8 @@ class _VectorLoop:
         """The loop in the form that its body deserves."""
         frame, builder = self.frame, self.frame.builder
         streaming = self._streaming()
-        if frame.machine.has_masked_memory and self.weight > _HEAVY:
+        heavy = self.weight > _HEAVY or self.work is not None
+        if frame.machine.has_masked_memory and heavy:
             self._all_masked(streaming)
             return
         stride = self.width * self.copies

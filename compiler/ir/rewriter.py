@@ -12,6 +12,7 @@ Not here: the rules (passes), canonical forms (the builder applies them to whate
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..ops.definition import OpDef
@@ -37,10 +38,10 @@ class Rewriter:
     def keep(self, node: Node, rules: Sequence[Rule] = ()) -> None:
         """Put `node`, on its new operands and as `rules` leave it, into the new graph."""
         operands = tuple([self.values.get(v, v) for v in node.operands]) if self.values else None
-        if operands is not None and node.regions:  # two that became one are named once
-            operands = tuple(dict.fromkeys(operands))
         same = operands is None or operands == node.operands
         seen = node if same else _candidate(node, node.op, operands or (), node.attrs)
+        if not same and node.regions:
+            seen = _named_once(seen)
         if rules:
             made = self._settle(node, seen, rules)
             if isinstance(made, Value):
@@ -144,6 +145,32 @@ def _candidate(
     )
     made.results = node.results
     return made
+
+
+def _named_once(node: Node) -> Node:
+    """The node without operands that are the same as earlier ones, nor their parameters."""
+    regions = tuple([_without_twins(region, node.operands) for region in node.regions])
+    operands = tuple(dict.fromkeys(node.operands))
+    made = Node(
+        node.op, operands, node.attrs, node.location, node.device, node.after, node.variable,
+        regions,
+    )  # fmt: skip
+    made.results = node.results
+    return made
+
+
+def _without_twins(region: Graph, operands: Sequence[Value]) -> Graph:
+    first: dict[Value, Value] = {}
+    inner = Rewriter(region)
+    for operand, param in zip(operands, region.params):
+        if first.setdefault(operand, param) is not param:
+            inner.values[param] = first[operand]
+    if not inner.values:
+        return region
+    inner.changed = True
+    for node in region.nodes:
+        inner.keep(node)
+    return replace(inner.finish(), params=tuple(first.values()))
 
 
 def candidate(node: Node, *operands: Value) -> Node:

@@ -40,10 +40,12 @@ from .monoids import combining, monoid_of
 from .movement import Indices, broadcast_index, is_join, join_starts, update_position
 from .region import Lowered, Region
 from .reuse import reuse
+from .short import folded, has_short_columns
 from .symbols import kernel_dims
 
 Emit = Callable[[Indices, Block], None]
 AXES = "ijklabcdefgh"
+WRITTEN_OUT = 200  # nodes that a kernel has at most when its columns are written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class _Lowering:
             for r in mains:
                 self.waiting[r].append(-1)  # stored by its own sink, not on the way
             self._nest(domain, [_Sink(domain, self._storing(r)) for r in mains])
+            for r in mains:
+                del self.waiting[r]
         return self._finish()
 
     # -- sinks
@@ -170,7 +174,7 @@ class _Lowering:
     def _storing(self, result: Value) -> Emit:
         def emit(index: Indices, block: Block) -> None:
             name = self.values.at(result, index)
-            for at in self.waiting.pop(result):
+            for at in self.waiting.get(result, ()):
                 if at >= 0:
                     block.out.append(Store(self.outputs[at], index, name))
 
@@ -254,20 +258,32 @@ class _Lowering:
     # -- nests
 
     def _nest(self, domain: tuple[Size, ...], sinks: Sequence[_Sink]) -> None:
-        """One loop per axis of `domain`, `sinks` innermost."""
+        """One loop per axis of `domain`, `sinks` innermost; short columns written out."""
         blocks = [self.writer.root]
         index: list[Size] = []
-        for at, extent in enumerate(domain):
+        columns = folded(domain[-1:]) if self._has_columns(domain) else 0
+        for at, extent in enumerate(domain[:-1] if columns else domain):
             if extent == 1:
                 index.append(0)
                 continue
             blocks.append(self.writer.open(AXES[at % len(AXES)], extent, blocks[-1]))
             index.append(Dim.symbol(blocks[-1].axis))
-        for sink in sinks:
-            sink.emit(tuple(index), blocks[-1])
+        whole = [(*index, column) for column in range(columns)] or [tuple(index)]
+        for place in whole:
+            for sink in sinks:
+                sink.emit(place, blocks[-1])
         for block in reversed(blocks[1:]):
             assert block.parent is not None
             block.parent.out.append(Parallel(block.axis, block.extent, tuple(block.out)))
+
+    def _has_columns(self, domain: tuple[Size, ...]) -> bool:
+        nodes = self.region.nodes
+        if len(nodes) * folded(domain[-1:]) > WRITTEN_OUT:
+            return False
+        return any(
+            has_short_columns(n) and _extents(_shape(n.results[0])) == _extents(domain)
+            for n in nodes
+        )
 
     def _made(self, key: Key, name: str) -> None:
         """Store a waiting result where all of it comes by, each element once."""
@@ -344,8 +360,12 @@ def _shape(value: Value) -> tuple[Size, ...]:
     return value.type.shape if isinstance(value.type, TensorType) else ()
 
 
+def _extents(shape: tuple[Size, ...]) -> tuple[Size, ...]:
+    return tuple(size for size in shape if size != 1)
+
+
 def _rank(shape: tuple[Size, ...]) -> tuple[int, int]:
-    loops = [size for size in shape if size != 1]
+    loops = _extents(shape)
     known = 1
     for size in loops:
         known *= size if isinstance(size, int) else 1 << 20

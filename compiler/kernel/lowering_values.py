@@ -12,6 +12,7 @@ Not here: loops over results, stores (lowering.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product as places
 from typing import Any
 
 from ..dims import Dim, Size
@@ -22,6 +23,7 @@ from .blocks import Block, Writer
 from .kernel import Checked, IndexValue, Let, Load, Reduce
 from .monoids import Monoid, monoid_of, state_dtypes, widened
 from .movement import Indices, Part, broadcast_index, movement_of
+from .short import folded, is_short_fold
 
 Key = tuple[Value, Indices, str | None]
 INNER = "r"
@@ -118,6 +120,8 @@ class Values:
             return self._created(value, node, index)
         if structure is Structure.GATHER:
             return self._gathered(value, node, index, mask, names)
+        if is_short_fold(node):
+            return self._written_out(value, node, index, mask)
         if mask is not None:
             raise Unlowered(f"{node.op.name} under a mask")
         if structure is Structure.REDUCTION:
@@ -181,6 +185,22 @@ class Values:
         return w.put(w.block_of(plain, used), load)
 
     # -- reductions
+
+    def _written_out(self, value: Value, node: Node, index: Indices, mask: str | None) -> str:
+        """Few elements, one after another in memory's order."""
+        source, axes = node.operands[0], sorted(node.attrs["axes"])
+        monoid = monoid_of(node.op.name)
+        (dtype,) = state_dtypes(monoid, source.tensor.dtype)
+        total = ""
+        for at in places(*(range(folded((source.tensor.shape[axis],))) for axis in axes)):
+            whole = list(index)
+            for axis, i in zip(axes, at):
+                whole.insert(axis, i)
+            name = self._lifted(self.at(source, tuple(whole), mask), source.tensor.dtype, monoid)
+            assert monoid.word is not None
+            args = (total, name)
+            total = self.writer.let(value.name, monoid.word, args, dtype) if total else name
+        return self._narrowed(total, dtype, value)
 
     def _reduction(self, value: Value, node: Node, index: Indices) -> str:
         source = node.operands[0]

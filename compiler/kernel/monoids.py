@@ -47,6 +47,7 @@ class Monoid:
     lift: the operand's element (converted to the accumulation dtype) is the state's first part;
     an indexed monoid's second part is the element's index.
     ops: the ops that fold with this monoid.
+    word: the operation that `combine` is, where it is one.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Monoid:
     combine: Callable[[State, State], State]
     empty: Callable[[DType], tuple[Any, ...]] | None
     ops: tuple[str, ...] = field(default=())
+    word: str | None = None
 
     @property
     def indexed(self) -> bool:
@@ -164,18 +166,20 @@ _one = lambda dtype: (1,)
 
 SUM = Monoid(
     "sum", 1, widened, lambda d: (negative_zero(d),), lambda a, b: (_plus(a[0], b[0]),),
-    lambda d: (0,), ("sum", "cumsum", "scatter_add"),
+    lambda d: (0,), ("sum", "cumsum", "scatter_add"), "add",
 )  # fmt: skip
-PROD = Monoid("prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod"))
+PROD = Monoid(
+    "prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod"), "mul"
+)
 MIN = Monoid("min", 1, widened, lambda d: (highest(d),), _extreme(True), None, ("min",))
 MAX = Monoid("max", 1, widened, lambda d: (lowest(d),), _extreme(False), None, ("max",))
 ANY = Monoid(
     "any", 1, lambda d: BOOL, lambda d: (False,), lambda a, b: (a[0] | b[0],),
-    lambda d: (False,), ("any",),
+    lambda d: (False,), ("any",), "or",
 )  # fmt: skip
 ALL = Monoid(
     "all", 1, lambda d: BOOL, lambda d: (True,), lambda a, b: (a[0] & b[0],),
-    lambda d: (True,), ("all",),
+    lambda d: (True,), ("all",), "and",
 )  # fmt: skip
 ARGMIN = Monoid(
     "argmin", 2, widened, lambda d: (highest(d), _NOWHERE), _arg_extreme(True), None, ("argmin",)

@@ -138,6 +138,7 @@ def vector_lanes(loop: Parallel | Reduce, target: Target) -> int:
 
 Choice = tuple[str, int]  # axis, unrolling
 COLUMNS = 8  # vectors of columns that a column reduction over all of them takes at once
+RESULTS = 4  # vectors of results of a row that are reduced side by side
 
 
 def _vector_axes(body: tuple[Statement, ...], lanes: int, outermost: bool = True) -> list[Choice]:
@@ -165,8 +166,11 @@ def _in_nest(loop: Parallel | Reduce, lanes: int, outermost: bool) -> list[Choic
         return below
     if all(isinstance(s, Parallel | Reduce) for s in inner):
         light = sum(isinstance(s, Let) for s in walk(loop.body)) <= 8
-        wide = outermost and any(isinstance(s, Reduce) for s in inner)
-        return [(loop.axis, (COLUMNS if light else 2) if wide else 1)]
+        if not any(isinstance(s, Reduce) for s in inner):
+            return [(loop.axis, 1)]
+        if outermost:
+            return [(loop.axis, COLUMNS if light else 2)]
+        return [(loop.axis, RESULTS if light else 1)]
     return []
 
 

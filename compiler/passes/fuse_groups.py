@@ -22,10 +22,21 @@ from ..dims import Dim
 from ..ir.graph import Graph, Node, Value
 from ..kernel.lowering import is_update
 from ..kernel.movement import is_join, is_view
+from ..kernel.short import is_short_fold
 from ..ops.definition import Structure
 from ..types import TensorType, TokenType
 from .fuse_group import Group, Limits, Shape, is_fill, is_plain_move, words_in
-from .fuse_sites import ROOT, Site, operand_sites, reduced_site, used_loops
+from .fuse_sites import (
+    ROOT,
+    SHORT,
+    Site,
+    copies,
+    folded_site,
+    operand_sites,
+    reduced_site,
+    used_loops,
+    with_short_columns,
+)
 
 CHEAP = 4  # words of an op that may be computed again
 FIRST_LOOP = 1 << 16  # loops of reductions are numbered from here, root loops from 0
@@ -193,11 +204,13 @@ class Grouping:
             return len(sites) <= 6 and not (is_view(node) and not is_plain_move(node))
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
             words = words_in(node)
-            if group.words + words * len(sites) > limits.words:
+            if group.words + words * sum(map(copies, sites)) > limits.words:
                 return False
             return words <= CHEAP if len(sites) > 4 else self._worth(group, sites, shape, words)
         if structure is Structure.CREATION:
             return "value" not in node.attrs or node.attrs["value"].size == 1
+        if is_short_fold(node):
+            return not group.contraction and self._worth(group, sites, shape, CHEAP + 1)
         if structure is Structure.REDUCTION:
             return len(sites) == 1 and self._row_reduction(group, sites[0], shape)
         if structure is Structure.CONTRACTION:
@@ -223,7 +236,7 @@ class Grouping:
                     return False
                 contexts.add(site.context)
                 loops = group.contexts[site.context]
-                used = [a for a, size in zip(site.axes, shape) if size != 1 and a >= 0]
+                used = [a for a, size in zip(site.axes, shape) if size != 1 and 0 <= a < SHORT]
                 if set(used) != set(loops[: len(used)]):
                     return False
         return len(contexts) <= 3
@@ -255,16 +268,19 @@ class Grouping:
             self._push(node, group, site)
         structure = node.op.structure
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
-            group.words += words_in(node) * len(sites)
+            group.words += words_in(node) * sum(map(copies, sites))
 
     def _push(self, node: Node, group: Group, site: Site) -> None:
         """Record where the operands of a member are needed."""
         structure = node.op.structure
-        if structure is Structure.REDUCTION:
+        if is_short_fold(node):
+            self._need(group, node.operands[0], folded_site(node, site))
+        elif structure is Structure.REDUCTION:
+            site = with_short_columns(node, site, group.contexts[ROOT])
             self._context += 1
             first, self._loop = self._loop, self._loop + len(node.attrs["axes"])
             shape = node.results[0].tensor.shape
-            kept = used_loops(site, shape) or []
+            kept = [loop for loop in used_loops(site, shape) or [] if loop < SHORT]
             group.contexts[self._context] = [*kept, *range(first, self._loop)]
             group.reductions += 1
             self._need(group, node.operands[0], reduced_site(node, site, self._context, first))
@@ -282,7 +298,8 @@ class Grouping:
                 group.needs.add(node.operands[0])
 
     def _need(self, group: Group, value: Value, site: Site) -> None:
-        if site.context != ROOT and not site.moves and max(site.axes, default=0) < FIRST_LOOP:
+        inner = [axis for axis in site.axes if FIRST_LOOP <= axis < SHORT]
+        if site.context != ROOT and not site.moves and not inner:
             site = site._replace(context=ROOT)  # it does not change in the reduction's loop
         known = group.demand.get(value)
         if known is None:

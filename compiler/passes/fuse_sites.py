@@ -1,7 +1,8 @@
 """Sites: where in a kernel's loops a value is needed.
 
 A kernel has root loops (the axes of its domain, numbered from 0) and one context of loops for
-each reduction in it: the root loops its result is computed in, then the reduced axes. A site is
+each reduction in it: the root loops its result is computed in, then the reduced axes. Loops that
+lowering writes out (kernel/short.py) are no loops of a context. A site is
 a context and, per axis of the value, the loop that runs along it.
 
 Invariants: coarse but safe: what cannot be said exactly (slices, merged axes) is said to be
@@ -12,14 +13,17 @@ Not here: what fusion does with it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from math import prod
 from typing import NamedTuple
 
 from ..dims import Size
 from ..ir.graph import Node, Value
 from ..kernel.movement import broadcast_axes, movement_of
+from ..kernel.short import folded, has_short_columns
 from ..ops.definition import Structure
 
 ROOT = 0
+SHORT = 1 << 32  # and above: the loop is written out, `loop - SHORT` elements
 
 
 class Site(NamedTuple):
@@ -83,6 +87,33 @@ def reduced_site(node: Node, site: Site, context: int, first_loop: int) -> Site:
     for number, axis in enumerate(sorted(node.attrs["axes"])):
         axes.insert(axis, first_loop + number)
     return Site(context, tuple(axes))
+
+
+def folded_site(node: Node, site: Site) -> Site:
+    """Where the operand of a reduction that is written out is needed."""
+    axes = list(site.axes)
+    for axis in sorted(node.attrs["axes"]):
+        axes.insert(axis, short_loop(folded(node.operands[0].tensor.shape[axis : axis + 1])))
+    return site._replace(axes=tuple(axes))
+
+
+def with_short_columns(node: Node, site: Site, loops: list[int]) -> Site:
+    """The site of a reduction, its last axis written out where lowering does so."""
+    if not has_short_columns(node) or not loops or site.axes[-1] != loops[-1]:
+        return site
+    size = folded(node.results[0].tensor.shape[-1:])
+    return site._replace(axes=(*site.axes[:-1], short_loop(size)))
+
+
+def short_loop(size: int) -> int:
+    """The loop of a written out axis. All axes of one size have one: where such a loop is, all
+    its elements are."""
+    return SHORT + size
+
+
+def copies(site: Site) -> int:
+    """How often a value at a site is written out."""
+    return prod([axis - SHORT for axis in site.axes if axis >= SHORT])
 
 
 def _follow(axes: tuple[int, ...], outer: tuple[int, ...]) -> tuple[int, ...]:

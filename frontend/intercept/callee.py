@@ -11,6 +11,7 @@ Not here: rewriting (rewrite.py), the stand-ins (python_functions.py, numpy_func
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,13 +26,39 @@ from .bytecode import cell_writes, global_reads
 from .numpy_functions import as_constant, numpy_unsupported
 from .source_code import is_rewritten, rewritten
 from .substitution import substituted
+from .unseen import show_reachable
 
 _HIGHER_ORDER = (map, filter, sorted, functools.reduce)
 _STAND_INS: dict[Any, Callable[..., Any]] = {
     **python_functions.REPLACEMENTS,
     **numpy_functions.REPLACEMENTS,
+    getattr: lambda *args: _get(*args),
+    hasattr: lambda *args: _has(*args),
 }
 _HOOKS: dict[str, Any] = {}
+
+
+def _get(owner: Any, name: str, *default: Any) -> Any:
+    """getattr"""
+    try:
+        return _HOOKS["attribute"](owner, name)
+    except AttributeError:
+        _note_absence(owner, name)
+        if not default:
+            raise
+        return default[0]
+
+
+def _has(owner: Any, name: str) -> bool:
+    """hasattr"""
+    missing = object()
+    return _get(owner, name, missing) is not missing
+
+
+def _note_absence(owner: Any, name: str) -> None:
+    trace = current()
+    if trace is not None and trace.paths is not None:
+        trace.paths.without(owner, name)
 
 
 def set_hooks(hooks: Mapping[str, Any]) -> None:
@@ -62,6 +89,7 @@ def _stand_in(function: Any, trace: Trace) -> Any:
     if kind is types.FunctionType:
         return user_function(function, trace)
     if kind is types.MethodType:
+        _refuse_chance(function, trace)
         return types.MethodType(callee(function.__func__), function.__self__)
     if kind is functools.partial:
         return functools.partial(callee(function.func), *function.args, **function.keywords)
@@ -98,6 +126,7 @@ def user_function(function: types.FunctionType, trace: Trace) -> Any:
     _note(function, trace)
     made = rewritten(function, _HOOKS)
     if made is None:
+        show_reachable(function, trace, _note)
         return substituted(function, callee, trace)
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     copy = types.FunctionType(
@@ -146,6 +175,7 @@ def _note(function: types.FunctionType, trace: Trace) -> None:
 def _builtin(function: Any, trace: Trace) -> Any:
     """C functions. Those of containers that were there before may hand out arrays."""
     owner = getattr(function, "__self__", None)
+    _refuse_chance(function, trace)
     if isinstance(owner, np.random.Generator):
         if trace.paths is not None and trace.paths.is_captured(owner):
             return _frozen_draw(function)
@@ -157,6 +187,22 @@ def _builtin(function: Any, trace: Trace) -> Any:
     if module.split(".")[0] == "numpy":
         return numpy_unsupported(function)
     return function
+
+
+def _refuse_chance(function: Any, trace: Trace) -> None:
+    """Refuse methods of Python's random number generators."""
+    owner = function.__self__
+    if type(owner).__module__ != "random" or function.__name__ in ("seed", "getstate", "setstate"):
+        return
+    made_here = trace.paths is None or not trace.paths.is_captured(owner)
+    if made_here and function != getattr(sys.modules["random"], function.__name__, None):
+        return
+    raise fail(
+        "TM106",
+        f"random.{function.__name__} draws from a generator outside the function, which would be "
+        "frozen into the compiled function",
+        hint="draw outside and pass the numbers, or use tm.random",
+    )
 
 
 def _frozen_draw(function: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..tracing.source import take_for_user_code
 from ..tracing.state import Trace
 from .callee import callee, set_hooks
 from .hooks import HOOKS
@@ -17,6 +18,7 @@ set_hooks(HOOKS)
 
 def intercepted(function: Callable[..., Any], trace: Trace) -> Callable[..., Any]:
     """What to call instead of `function`, which is being traced in `trace` (the current one)."""
+    take_for_user_code(function)
     inner = getattr(function, "__wrapped__", None) if hasattr(function, "dispatcher") else None
     trace.inlined.append(inner or function)
     found: Callable[..., Any] = callee(inner or function)

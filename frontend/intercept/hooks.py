@@ -22,7 +22,7 @@ from ..tracing.access import Access, HeldObject
 from ..tracing.capture import capture
 from ..tracing.number import TracedNumber
 from ..tracing.source import is_library_file
-from ..tracing.state import Trace, current, fail
+from ..tracing.state import Trace, current, stored_outside
 from ..tracing.tensor import TracedArray, TracedScalar
 from .callee import callee
 
@@ -62,7 +62,7 @@ def attribute(owner: Any, name: str) -> Any:
     if type(descriptor) is property and _is_user_function(descriptor.fget):
         return callee(descriptor.fget)(owner)
     found = getattr(owner, name)
-    if trace.paths is not None:
+    if trace.paths is not None and type(found) is not TracedArray:
         trace.paths.attribute(owner, name, found)
     return load(found)
 
@@ -120,12 +120,7 @@ def store_attribute(value: Any, owner: Any, name: str) -> None:
     if trace is not None and trace.paths is not None and trace.paths.is_captured(owner):
         trace.paths.wrote(owner, name)
         if is_traced(value):
-            raise fail(
-                "TM103",
-                f"a traced value is stored in the attribute {name!r} of an object that outlives "
-                "the trace",
-                hint="return it, or keep state in a tm.Variable and assign that",
-            )
+            raise stored_outside(name)
     setattr(owner, name, value)
 
 

@@ -93,6 +93,18 @@ def global_random(function: Any) -> Callable[..., Any]:
     return call
 
 
+def seeded_generator(*args: Any, **keywords: Any) -> Any:
+    """np.random.default_rng: with a seed it draws the same numbers at every call."""
+    if current() is not None and all(s is None for s in (*args, *keywords.values())):
+        raise fail(
+            "TM106",
+            "np.random.default_rng() without a seed draws other numbers at each call, which "
+            "would be frozen into the compiled function",
+            hint="draw outside and pass the numbers, or use tm.random",
+        )
+    return np.random.default_rng(*args, **keywords)
+
+
 def scalar_type(kind: Any) -> Callable[..., Any]:
     """The stand-in for ``np.float32`` and its like, when called."""
 
@@ -141,6 +153,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
         item = getattr(np.random, name)
         if not isinstance(item, type) and name != "default_rng":
             table[item] = global_random(item)
+    table[np.random.default_rng] = seeded_generator
     return table
 
 

@@ -119,11 +119,8 @@ def _quotient(
 
 
 def _misfit(trace: Trace, have: tuple[Size, ...], new: tuple[Size, ...]) -> Exception:
-    text = shape_text(new)
-    return fail(
-        "TM206",
-        f"cannot reshape array of shape {shape_text(have)} into shape {text}",
-    )
+    summary = f"cannot reshape array of shape {shape_text(have)} into shape {shape_text(new)}"
+    return trace.explain(fail("TM206", summary), (*have, *new))
 
 
 def kept_shape(shape: Sequence[Size], axes: Sequence[int]) -> tuple[Size, ...]:

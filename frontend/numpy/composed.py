@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.types import BF16, BOOL, F32, F64
+from tracemill.compiler.types import BF16, BOOL
 
 from ..tracing.state import fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
@@ -138,9 +138,9 @@ def nan_to_num(
     dtype = value.tensor.dtype
     if dtype.is_complex:
         raise fail("TM111", "np.nan_to_num of complex arrays is not supported")
-    if not dtype.is_float:
+    if not dtype.is_float or dtype is BF16:  # to NumPy no inexact number
         return result(trace, value)
-    limits: Any = np.finfo(dtype.numpy if dtype in (F32, F64) else np.float32)
+    limits: Any = np.finfo(dtype.numpy)
     rows = (
         (trace.emit("isnan", value), nan),
         (

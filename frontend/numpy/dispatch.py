@@ -57,9 +57,6 @@ _UFUNC_METHODS: Mapping[str, Callable[..., Any]] = {
     "outer": ufuncs.outer,
     "at": indexing.add_at,
 }
-_UFUNC_NAMES = frozenset(
-    f"np.{name}" for name in np.__all__ if isinstance(getattr(np, name, None), np.ufunc)
-)
 
 
 class NumpyDispatch:
@@ -121,15 +118,12 @@ class NumpyDispatch:
         indexing.setitem(array, key, value)
 
     def unsupported(self, function: Any) -> Exception:
-        """The error for a function without handler, naming the nearest ones."""
-        name = qualified_name(function)
-        names = sorted({qualified_name(f) for f in FUNCTIONS} | _UFUNC_NAMES)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-        hint = f"nearest supported: {', '.join(near)}; or " if near else ""
+        """The error for a function without handler."""
         return fail(
             "TM110",
-            f"{name} is not supported in a compiled function",
-            hint=f"{hint}call it before or after the compiled function, or through tm.host_call",
+            f"{qualified_name(function)} is not supported in a compiled function",
+            hint="call it before or after the compiled function; docs/numpy-support.md lists what "
+            "is supported",
         )
 
     def no_attribute(self, name: str) -> AttributeError:

@@ -15,7 +15,9 @@ from tracemill.compiler.types import BOOL
 from ..tracing.state import Trace, require_dtype, running
 from ..tracing.tensor import result
 from .linear import contract, need_equal
-from .operands import common_dtype, value_of
+from .movement import transpose as axes_moved
+from .movement import view_of
+from .operands import common_dtype, is_traced, value_of
 from .ufuncs import deliver
 from .words import broadcast_shapes, reshape, spread, transpose
 
@@ -34,6 +36,8 @@ def einsum(
     found = require_dtype(dtype) if dtype is not None else common_dtype(*items)
     values = [trace.cast(value_of(item), found) for item in items]
     inputs, output = _einsum_labels(text, [v.tensor.rank for v in values])
+    if out is None and len(items) == 1 and _is_view(inputs[0], output, values[0], items[0]):
+        return axes_moved(view_of(items[0]), [inputs[0].index(label) for label in output])
     terms = [_diagonals(trace, value, labels) for value, labels in zip(values, inputs)]
     while len(terms) > 1:
         later = "".join(labels for _, labels in terms[2:]) + output
@@ -111,6 +115,11 @@ def _einsum_labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
                 "appeared in an input"
             )
     return made, output
+
+
+def _is_view(labels: str, output: str, value: Value, item: Any) -> bool:
+    """Whether the axes of an array are only named in another order: NumPy then gives a view."""
+    return is_traced(item) and value is value_of(item) and sorted(labels) == sorted(set(output))
 
 
 def _diagonals(trace: Trace, value: Value, labels: str) -> tuple[Value, str]:

@@ -43,7 +43,7 @@ def getitem(array: Any, key: Any) -> Any:
             found = found.view_by(_element(subscript))
         else:
             return fresh(trace, _gather(trace, found.value, subscript))
-    elif not subscript.steps:
+    elif not subscript.steps and not subscript.scalar:
         return found.view_by(Reshape(found.tensor_type.shape))  # x[...]: the same memory
     return TracedScalar(trace, found.value) if subscript.scalar else found
 

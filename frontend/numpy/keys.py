@@ -205,6 +205,8 @@ def _normal(item: Any) -> Any:
         return value_of(np.bool_(item))
     if kind in (TracedArray, TracedScalar, TracedNumber):
         return _index_value(value_of(item))
+    if isinstance(item, range):
+        item = list(item)
     if isinstance(item, list | tuple | np.ndarray):
         if not is_traced(item) and np.size(item) == 0 and isinstance(item, list | tuple):
             return value_of(np.zeros(np.shape(item), np.int64))

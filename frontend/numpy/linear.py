@@ -109,11 +109,12 @@ def need_equal(trace: Trace, a: Value, b: Value, i: int, j: int, name: str) -> N
     """Refuse operands whose summed axes differ."""
     first, second = a.tensor.shape[i], b.tensor.shape[j]
     if not trace.sizes.equal(first, second, f"{name} sums over these axes"):
-        raise fail(
+        problem = fail(
             "TM209",
             f"{name}: shapes {shape_text(a.tensor.shape)} and {shape_text(b.tensor.shape)} not "
             f"aligned: {first} (dim {i}) != {second} (dim {j})",
         )
+        raise trace.explain(problem, (first, second))
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:

@@ -108,7 +108,7 @@ def sort_error(*_: Any, **__: Any) -> Any:
     raise fail(
         "TM110",
         "sorting is not supported yet in a compiled function",
-        hint="sort before or after the compiled function, or through tm.host_call",
+        hint="sort before or after the compiled function",
     )
 
 

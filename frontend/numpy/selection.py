@@ -102,15 +102,18 @@ class Selection(Traced):
         """Another selection by the same mask."""
         return Selection(self.tracing, whole, self.mask, self.axis)
 
-    def size_error(self) -> Exception:
-        """The error for a use that needs the number of elements."""
-        return fail(
+    def size_error(self, culprit: Value | None = None) -> Exception:
+        """The error for a use that needs the number of elements, at this line or `culprit`'s."""
+        problem = fail(
             "TM112",
             "an array selected by a mask has a size that is known only at run time",
             "elementwise arithmetic, sum, mean, min, max, any, all and assignment to the same "
             "mask work on it",
             "write np.where(mask, a, b), or a reduction with where=mask",
         )
+        if culprit is not None and culprit.node is not None:
+            problem.place = culprit.node.location or problem.place
+        return problem
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
         if method != "__call__":

@@ -46,6 +46,7 @@ _ARITHMETIC: dict[str, tuple[str, type, type | None]] = {
     "eq": ("equal", bool, bool),
     "ne": ("not_equal", bool, bool),
 }
+_DIVISIONS = ("truediv", "floordiv", "mod")
 
 
 class TracedNumber:
@@ -212,8 +213,29 @@ def arithmetic(name: str, left: Any, right: Any) -> Any:
     if name == "pow" and kind is int:
         kind = _power_kind(right)
     dtype = KINDS[kind]
-    made = trace.emit(op, _value_of(trace, left, dtype), _value_of(trace, right, dtype))
+    first_value, second_value = _value_of(trace, left, dtype), _value_of(trace, right, dtype)
+    if name in _DIVISIONS:
+        _check_divisor(trace, right, second_value)
+    elif name == "pow" and _is_negative(right):
+        _check_divisor(trace, left, first_value)
+    made = trace.emit(op, first_value, second_value)
     return TracedNumber(trace, made, result or kind)
+
+
+def _is_negative(exponent: Any) -> bool:
+    """Whether an exponent is known to be below zero."""
+    return type(exponent) in (int, float) and exponent < 0
+
+
+def _check_divisor(trace: Trace, divisor: Any, value: Value) -> None:
+    """Fail the call where Python raises ZeroDivisionError."""
+    if type(divisor) is TracedSize:
+        if divisor:  # guarded
+            return
+    elif type(divisor) in KINDS and divisor != 0:
+        return
+    zero = trace.literal(0, value.tensor.dtype)
+    trace.emit("check", trace.emit("not_equal", value, zero), code="TM252")
 
 
 def _power_kind(exponent: Any) -> type:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import enum
 import types
-from collections.abc import Callable
+from array import array
+from collections import ChainMap, UserDict, UserList, deque
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .access import Access, FlatArgument
+from .access import Access, FlatArgument, HeldObject
 from .guards import CaptureGuard, has_length, is_identical, is_same
 from .source import user_location
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type, np.ufunc)
+_BAGS = (list, tuple, dict, set, deque, bytearray, array, ChainMap, UserDict, UserList)
+_BAGS += (types.MappingProxyType,)
 _LARGEST = 1000  # elements of a container looked at one by one
 _MISSING = object()
 
@@ -53,6 +57,10 @@ class Paths:
         self._guard(path, read, is_identical, array, "the function uses this array")
         return path.rsplit(".", 1)[-1].removeprefix("global ").split(" of ")[0], read
 
+    def found(self) -> list[Any]:
+        """All that was there before the trace and has been met."""
+        return [item for item, _, _ in self._found.values()]
+
     def is_captured(self, item: Any) -> bool:
         """True for an object that was there before the trace."""
         return id(item) in self._found
@@ -73,8 +81,11 @@ class Paths:
             return
         if isinstance(item, np.ndarray):
             return
-        if isinstance(item, list | tuple | dict) and type(item).__module__ == "builtins":
+        small = type(item) in (list, tuple) or isinstance(item, dict)
+        if small and len(item) <= _LARGEST:
             self._container(item, path, read)
+        elif isinstance(item, _BAGS):
+            self._bag(item, path, read)
         elif rebindable:
             self._guard(path, read, is_identical, item, "this object is used")
 
@@ -93,9 +104,24 @@ class Paths:
         if path in self._guarded and isinstance(item, _PLAIN):
             return
         if isinstance(item, types.MethodType) and item.__self__ is owner:
+            self._method(owner, name, path)
             return
         read = found[2]
         self.note(item, path, read.attribute(name))
+
+    def without(self, owner: Any, name: str) -> None:
+        """``owner.name`` was asked for and is not there."""
+        found = self._found.get(id(owner))
+        if found is not None:
+            self._guard(f"{found[1]} without {name}", found[2], _lacks, name, "it was asked for")
+
+    def _method(self, owner: Any, name: str, path: str) -> None:
+        """A method that is used: its class may get another one."""
+        kind = owner if isinstance(owner, type) else type(owner)
+        held = getattr(kind, name, None)
+        if isinstance(held, types.FunctionType):
+            read = Access(HeldObject(kind)).attribute(name)
+            self._guard(path, read, is_identical, held, "this method is used")
 
     def wrote(self, owner: Any, name: str) -> None:
         """``owner.name`` is assigned by the function itself."""
@@ -111,7 +137,7 @@ class Paths:
                 keys,
                 "it is iterated or read",
             )
-            parts = [(key, f"{path}[{key!r}]") for key in keys[:_LARGEST]]
+            parts = [(key, f"{path}[{key!r}]") for key in keys]
         else:
             if all(isinstance(part, _PLAIN) for part in item):
                 copy = list(item)
@@ -119,9 +145,20 @@ class Paths:
                 return
             count = len(item)
             self._guard(f"len({path})", read, has_length, (type(item), count), "it is read")
-            parts = [(i, f"{path}[{i}]") for i in range(min(count, _LARGEST))]
+            parts = [(i, f"{path}[{i}]") for i in range(count)]
         for key, text in parts:
             self.note(item[key], text, read.item(key, item))
+
+    def _bag(self, item: Any, path: str, read: Access) -> None:
+        """A set, deque, large list or the like, whose items are not looked at one by one: all of
+        it is what it was."""
+        mapping = isinstance(item, Mapping)
+        parts = [*item.items()] if mapping else [*item]
+        self._guard(path, read, _has_values_of, (type(item), parts), "its values are used")
+        for i, part in enumerate(parts):
+            held = part[1] if mapping else part
+            if not isinstance(held, _PLAIN):
+                self.note(held, f"{path}[{i}]", Access(HeldObject(held)), rebindable=False)
 
     def _guard(
         self, path: str, read: Access, check: Callable[[Any, Any], bool], expected: Any, reason: str
@@ -137,5 +174,18 @@ def _has_keys(now: Any, keys: list[Any]) -> bool:
     return list(now) == keys
 
 
+def _lacks(now: Any, name: str) -> bool:
+    return not hasattr(now, name)
+
+
 def _has_values(now: Any, expected: list[Any]) -> bool:
     return len(now) == len(expected) and all(map(is_same, now, expected))
+
+
+def _has_values_of(now: Any, expected: tuple[type, list[Any]]) -> bool:
+    kind, parts = expected
+    if type(now) is not kind or len(now) != len(parts):
+        return False
+    if isinstance(now, Mapping):
+        return all(a is c and is_same(b, d) for (a, b), (c, d) in zip(now.items(), parts))
+    return all(map(is_same, now, parts))

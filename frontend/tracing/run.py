@@ -26,7 +26,7 @@ from .leaves import ArrayLeaf, Leaf, MadeLeaf, NumpyScalarLeaf, ScalarLeaf
 from .number import KINDS, TracedNumber
 from .paths import Paths
 from .result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput, TraceResult
-from .state import Input, Trace, fail
+from .state import Input, Trace, fail, stored_outside
 from .tensor import TracedArray, TracedScalar
 from .views import Base, argument_strides
 
@@ -64,6 +64,9 @@ def trace(
             made.append(_argument(running, leaf, index, made))
         args, keywords = rebuild(made) if rebuild is not None else (made, {})
         results = intercepted(function, running)(*args, **keywords)
+        stored = running.hide()
+        if stored:
+            raise stored_outside(stored[0])
         flat, structure = flatten(results)
         return _finished(running, flat, structure, made)
 
@@ -154,7 +157,7 @@ def _output(
     if kind is TracedSize:
         return SizeOutput(item.now())
     if kind is Selection:
-        raise item.size_error()
+        raise item.size_error(item.mask)
     if kind in (TracedArray, TracedScalar, TracedNumber):
         item.tracing.check_alive(item.made)
         raise fail("TM103", f"{item!r} belongs to another trace and is returned")

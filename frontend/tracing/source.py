@@ -13,7 +13,7 @@ import linecache
 import os
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 
 import numpy as np
 
@@ -35,6 +35,7 @@ _LIBRARY_FOLDERS = tuple(
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
     if (path := sysconfig.get_paths().get(name))
 )
+_COMPILED_PACKAGES: set[str] = set()
 # Code objects of different files may be equal, so they are told apart by identity and kept alive.
 _PLACES: dict[tuple[int, int], Location] = {}
 _OURS: dict[int, tuple[bool, CodeType]] = {}
@@ -80,7 +81,29 @@ def source_line(location: Location | None) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def is_library_file(filename: str) -> bool:
-    """True for the standard library, installed packages and tracemill itself."""
+    """True for the standard library, tracemill itself, and installed packages but those that
+    have functions to compile."""
     if filename.startswith(OWN_FOLDERS) or filename.startswith("<frozen"):
         return True
-    return os.path.realpath(filename).startswith(_LIBRARY_FOLDERS)
+    place = os.path.realpath(filename)
+    return place.startswith(_LIBRARY_FOLDERS) and not place.startswith(tuple(_COMPILED_PACKAGES))
+
+
+def take_for_user_code(function: object) -> None:
+    """A function that is to be compiled, and the package it is in, are the user's wherever they
+    are installed."""
+    for name in ("func", "__func__", "__wrapped__"):
+        inner = getattr(function, name, None)
+        if inner is not None:
+            take_for_user_code(inner)
+    found = function if isinstance(function, FunctionType) else type(function).__call__
+    if not isinstance(found, FunctionType):
+        return
+    filename = found.__code__.co_filename
+    if filename.startswith((*OWN_FOLDERS, "<")) or not is_library_file(filename):
+        return
+    place = os.path.realpath(filename)
+    folder = max((f for f in _LIBRARY_FOLDERS if place.startswith(f)), key=len)
+    package = os.path.join(folder, place[len(folder) :].split(os.sep)[0])
+    _COMPILED_PACKAGES.add(package if package == place else os.path.join(package, ""))
+    is_library_file.cache_clear()

@@ -104,6 +104,7 @@ class Trace:
     named: set[Value] = field(default_factory=set)
     functions: dict[Any, Any] = field(default_factory=dict)
     inlined: list[Any] = field(default_factory=list)
+    shown: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
     _casts: dict[tuple[Value, DType], Value] = field(default_factory=dict)
     _dim_values: dict[Size, Value] = field(default_factory=dict)
     _literals: dict[Any, Value] = field(default_factory=dict)
@@ -127,9 +128,23 @@ class Trace:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.hide()
         _CURRENT.trace = self.outer
         self.sizes.listeners.remove(self.replace)
         self.alive = False
+
+    def hide(self) -> list[str]:
+        """Put arrays back where traced ones stood for them. Gives the keys under which the
+        function put other traced values, which are gone then."""
+        stored = []
+        while self.shown:
+            place, key, array, traced = self.shown.pop()
+            now = _item(place, key)
+            if getattr(now, "tracing", None) is self:
+                place[key] = array
+                if now is not traced:
+                    stored.append(str(key))
+        return stored
 
     # -- nodes
 
@@ -151,18 +166,19 @@ class Trace:
             except TracemillError as problem:
                 sizes: Any = problem.sizes
                 if sizes is None or not self.unify(*sizes):
-                    self._explain(problem, sizes or ())
+                    self.explain(problem, sizes or ())
                     raise
             attrs = {key: self._now(value) for key, value in attrs.items()}
 
-    def _explain(self, problem: TracemillError, sizes: Sequence[Size]) -> None:
-        """Say what the symbols of sizes that do not fit are in the example call."""
+    def explain(self, problem: TracemillError, sizes: Sequence[Size]) -> TracemillError:
+        """The error, saying what the symbols of sizes that do not fit are in the example call."""
         symbols = [s for size in sizes if isinstance(size, Dim) for s in size.symbols()]
         known = [f"{s} is {self.sizes.hints[s]}" for s in symbols if s in self.sizes.hints]
         if known:
             text = f"in this call {', '.join(dict.fromkeys(known))}"
             problem.detail = f"{problem.detail}; {text}" if problem.detail else text
             problem.hint = ""
+        return problem
 
     def _now(self, attribute: Any) -> Any:
         """An attribute over the symbols that remain."""
@@ -271,6 +287,15 @@ def fail(code: str, summary: str, detail: str = "", hint: str = "") -> Tracemill
     return error(code, summary, place=user_location(), detail=detail, hint=hint)
 
 
+def stored_outside(name: str) -> TracemillError:
+    """The error for a traced value that the function keeps in an attribute or item."""
+    return fail(
+        "TM103",
+        f"a traced value is stored in the attribute {name!r} of an object that outlives the trace",
+        hint="return it, or keep state in a tm.Variable and assign that",
+    )
+
+
 def require_dtype(numpy_dtype: Any) -> DType:
     """Our element type for a NumPy dtype or what NumPy takes for one. Raises DTypeError."""
     wanted = np.dtype(numpy_dtype)
@@ -294,6 +319,13 @@ def _checked(number: int, dtype: DType) -> Any:
         return dtype.numpy.type(number)
     except OverflowError as problem:
         raise fail("TM246", str(problem)) from None
+
+
+def _item(place: Any, key: Any) -> Any:
+    try:
+        return place[key]
+    except LookupError:  # the function took it out
+        return None
 
 
 def _part(size: Dim, sign: int) -> Size:

@@ -351,9 +351,12 @@ def number_error(traced: Any, wanted: str) -> Exception:
         word = line.split(" ", 1)[0].rstrip(":(") if line else ""
         statement = word if word in ("if", "elif", "while", "assert", "not") else "a condition"
         instead = {
-            "while": "tm.while_loop(condition, body, state)",
+            "while": "a `for` over a fixed number of steps that chooses with np.where, or keep the "
+            "loop outside and compile its body",
             "assert": "a check of the arguments before the call",
-        }.get(statement, "np.where(condition, a, b) for values, or tm.cond(condition, f, g)")
+            "a condition": "np.where(condition, a, b), & and | for `and` and `or`, np.minimum and "
+            "np.maximum for min() and max()",
+        }.get(statement, "np.where(condition, a, b), or decide before the call")
         what = f"`{statement}`" if statement != "a condition" else "Python"
         return fail(
             "TM101",
@@ -367,5 +370,7 @@ def number_error(traced: Any, wanted: str) -> Exception:
         f"{wanted}() needs the number of {traced!r} while the function is traced"
         + (f"\n    {line}" if line else ""),
         "its value is known only when the compiled function runs",
-        "keep it an array, or pass the number as a static argument",
+        'show it with tm.print("{:.3f}", x)'
+        if wanted == "format"
+        else "keep it an array, or pass the number as a static argument",
     )

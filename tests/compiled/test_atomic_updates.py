@@ -31,13 +31,17 @@ def test_interruptions_at_random_moments_leave_no_update_half_done(
         return work
 
     x = np.ones(SIZE)
+
+    def forever() -> None:
+        while True:
+            step(x)
+
     step(x)
     began = time.perf_counter()
     step(x)
     took = time.perf_counter() - began
     for _ in range(ROUNDS):
         with pytest.raises(KeyboardInterrupt), interrupt_after(rng.uniform(0.0, 20 * took) + 0.01):
-            while True:
-                step(x)
+            forever()
         np.testing.assert_array_equal(np.asarray(left), -np.asarray(right))
         assert (np.asarray(left) == np.asarray(left)[0]).all()

@@ -175,7 +175,7 @@ A: np.pad({0}, 2, mode="symmetric")
 a: np.broadcast_to({0}, (2,) + {0}.shape)
 AA: np.broadcast_arrays({0}, {1})[0]
 A: np.take({0}, [0, -1, 0], axis={axis})
-A: np.take({0}, [5, -7, 1], axis={axis}, mode="wrap")
+A: np.take({0}, [5, -7, 1], axis={axis}, mode="wrap") if {0}.size else {0}
 A: np.take({0}, [5, -7, 1], mode="clip")
 A: {0}[np.array([0, -1])]
 A: {0}[..., [-1, 0]]

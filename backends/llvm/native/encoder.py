@@ -163,12 +163,21 @@ class Held(NamedTuple):
     thing: object
 
 
+class Given(NamedTuple):
+    """A part of a result that is an object of the call: the input of this number."""
+
+    input: int
+
+
 class Structure(NamedTuple):
     """How results are put together: `Build.TUPLE`, `LIST`, `DICT` (keys in `operand`) or `CALL`."""
 
     op: Build
-    parts: tuple[int | Structure | Held, ...]
+    parts: tuple[Part, ...]
     operand: object = None
+
+
+Part = int | Structure | Held | Given
 
 
 class NativeSpecialisation(NamedTuple):
@@ -188,7 +197,7 @@ class NativeSpecialisation(NamedTuple):
     cells: tuple[CellSpec, ...] = ()
     outputs: tuple[OutputSpec, ...] = ()
     rows: tuple[RowSpec, ...] = ()
-    result: int | Structure | Held = 0
+    result: Part = 0
     arena_bytes: int = NONE
     arena: int = NONE
     work: int = NONE
@@ -317,7 +326,8 @@ class _Encoder:
     def _later_base(self) -> int:
         return len(self.spec.sizes) + len(self.spec.addresses)
 
-    def build(self, part: int | Structure | Held) -> list[dict[str, int]]:
+    def build(self, part: Part) -> list[dict[str, int]]:
+        assert not isinstance(part, Given), "it is an output by now"
         if isinstance(part, int):
             return [{"op": Build.PUSH, "count": part, "operand": 0}]
         if isinstance(part, Held):

@@ -19,15 +19,17 @@ from typing import Any
 from ....compiler.plan import CommitPoint, Copy, ExecutionPlan, HostCall, Launch, Origin
 from .encoder import (
     Frame,
+    Given,
     Held,
     InputSpec,
     NativeSpecialisation,
+    OutputSpec,
+    Part,
     RowSpec,
     SizeSpec,
-    Structure,
 )
 from .host import ArrayCall
-from .layout import NONE, RowKind, Size
+from .layout import NONE, OutputKind, RowKind, Size
 from .plan_buffers import Leaf, PlanBuffers, PlanNotNative, SizeRelation, place
 
 __all__ = ["Leaf", "PlanNotNative", "PlanRows", "SizeRelation", "place", "specialisation_of"]
@@ -47,7 +49,7 @@ def specialisation_of(
     strides: Mapping[int, tuple[int, ...] | None] | None = None,
     cells: Mapping[str, int] | None = None,
     callbacks: Sequence[Callable[..., object]] = (),
-    result: int | Structure | Held | None = None,
+    result: Part | None = None,
     keep: Sequence[object] = (),
 ) -> NativeSpecialisation:
     """The native form of a plan.
@@ -70,6 +72,7 @@ def specialisation_of(
     to = PlanRows(plan, buffers, kernels, callbacks)
     for row in plan.rows:
         to.row(row)
+    structure = to.structure(0 if result is None and plan.results else result)
     arena = buffers.arena
     return NativeSpecialisation(
         frame=buffers.frame,
@@ -80,7 +83,7 @@ def specialisation_of(
         cells=tuple(buffers.cells),
         outputs=tuple(buffers.outputs),
         rows=tuple(to.rows),
-        result=to.structure(0 if result is None and plan.results else result),
+        result=structure,
         arena_bytes=NONE if arena == NONE else buffers.size_slots[plan.arena_bytes],
         arena=arena,
         work=to.work,
@@ -172,7 +175,7 @@ class PlanRows:
         call = ArrayCall(self.callbacks[row.callback], tuple(forms))
         self.rows.append(RowSpec(RowKind.HOST, words=tuple(words), callable=call))
 
-    def structure(self, result: int | Structure | Held | None) -> int | Structure | Held:
+    def structure(self, result: Part | None) -> Part:
         """The result's structure over outputs instead of over the plan's flat results."""
         if result is None:
             return Held(None)
@@ -180,4 +183,7 @@ class PlanRows:
             return self.buffers.output_of[self.plan.results[result].buffer]
         if isinstance(result, Held):
             return result
+        if isinstance(result, Given):
+            self.buffers.outputs.append(OutputSpec(OutputKind.INPUT, input=result.input))
+            return len(self.buffers.outputs) - 1
         return result._replace(parts=tuple(self.structure(part) for part in result.parts))

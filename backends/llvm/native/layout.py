@@ -25,6 +25,8 @@ from .language import Ptr, Raw, Struct, i64
 NONE = -1
 STACK_WORDS = 256  # larger frames come from a cached block
 MAX_PARAMETERS = 255
+SERIAL_NS = 8_000  # a kernel this short is done before a second thread would have begun
+CHUNKS_PER_THREAD = 4
 
 
 class Source(enum.IntEnum):

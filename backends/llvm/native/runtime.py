@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from .control import Control, Pool
 from .encoder import Encoded
-from .layout import MAX_PARAMETERS
+from .layout import CHUNKS_PER_THREAD, MAX_PARAMETERS, SERIAL_NS
 from .loader import Loaded, load
 from .memory import Record
 from .memory_handler import (
@@ -107,8 +107,14 @@ class NativeRuntime:
     @property
     def memory_use(self) -> MemoryUse:
         """What the memory of large results and temporaries has done so far."""
-        numbers = [self._memory[name] for name in ("kept", "limit", "mapped", "reused")]
-        return MemoryUse(*numbers, self._refused)
+        memory = self._memory
+        return MemoryUse(
+            kept=memory["kept"],
+            limit=memory["limit"],
+            mapped=memory["mapped"],
+            reused=memory["reused"],
+            refused=self._refused,
+        )
 
     def set_memory_limit(self, most: int) -> None:
         """Keep at most so many bytes of freed large arrays for later calls; 0 keeps none."""
@@ -116,6 +122,13 @@ class NativeRuntime:
             raise ValueError(f"expected a number of bytes, got {most}")
         self._memory["limit"] = most
         self._trim(self._memory.address, most)
+
+    def spread(self, extent: int, grain: int, work: int) -> tuple[int, int]:
+        """The chunk and the threads with which a call launches a kernel of `work` nanoseconds."""
+        if work < SERIAL_NS:
+            return max(extent, 1), 1
+        threads = min(1 + work // SERIAL_NS, self.num_threads)
+        return max(-(-extent // (threads * CHUNKS_PER_THREAD)), grain), threads
 
     def trim_memory(self) -> None:
         """Give the memory kept for later calls back to the system."""

@@ -29,12 +29,16 @@ from .language import (
     stack,
     store_release,
 )
-from .layout import MAX_PARAMETERS, Row, RowKind, Specialisation
+from .layout import (
+    CHUNKS_PER_THREAD,
+    MAX_PARAMETERS,
+    SERIAL_NS,
+    Row,
+    RowKind,
+    Specialisation,
+)
 from .pool import launch
 from .sizes import run_sizes
-
-_SERIAL_NS = 8_000  # a kernel this short is done before a second thread would have begun
-_CHUNKS_PER_THREAD = 4
 
 
 def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
@@ -86,15 +90,15 @@ def _launch(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
     prepare(ctl, row, slots, scratch)
     extent = slots[row.extent]
     work = slots[row.work]
-    if work < _SERIAL_NS:
+    if work < SERIAL_NS:
         if extent > 0:
             row.kernel(ctl, scratch, 0, extent)
         return
-    threads = 1 + work // _SERIAL_NS
+    threads = 1 + work // SERIAL_NS
     size = ctl.process.pool.size
     if threads > size:
         threads = size
-    grain = (extent + threads * _CHUNKS_PER_THREAD - 1) // (threads * _CHUNKS_PER_THREAD)
+    grain = (extent + threads * CHUNKS_PER_THREAD - 1) // (threads * CHUNKS_PER_THREAD)
     launch(ctl, row.kernel, scratch, extent, grain if grain > row.grain else row.grain, threads)
 
 
