@@ -147,11 +147,11 @@ class _Entry:
         if len(call.leaves) == len(self._signature.names):
             names = list(self._signature.names)
         traced = trace_call(self._plain, self._signature, call, names, frozenset(), frozenset())
-        if traced.rebound:
+        if traced.rebound or traced.trace.writes:
             raise error(
                 "TM105",
-                f"{self.name!r} puts something into a dict, list or object it is given, "
-                "which a step of a Program does not have",
+                f"{self.name!r} changes an array, dict or list it is given, which a step of a "
+                "Program does not have",
                 hint="return the new value instead, or keep it in a tm.Variable",
             )
         self._traced = traced

@@ -1,8 +1,9 @@
 """The cpu back end: kernels to mapped machine code, through a store of compiled bytes.
 
 A kernel's code is stored under the fingerprint of its text and the target's key, so equal
-kernels of any graph compile once, and of many that differ in constants only one (`templates`). LLVM is imported when the first kernel has to be compiled: a
-process whose kernels are all in the store never loads it.
+kernels of any graph compile once, and of many that differ in constants only one (`templates`).
+LLVM is imported when the first kernel has to be compiled: a process whose kernels are all in the
+store never loads it.
 
 Invariants: one address per distinct kernel and process; safe from several threads.
 Not here: code generation (backends/llvm), schedules (compiler/kernel), running plans (native).
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # Grows when code generation changes what it makes of a kernel.
 CODE_VERSION = 2
+
+_MANY = 4  # kernels, from which on it is asked whether workers pay
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +131,14 @@ class CpuBackend:
                 store.put(keys[position], code)
             self._map(chosen[position], code)
 
-        if kernels:
-            machine, crew = self._chosen(), _crew()
-            if self._workers and crew.pays(kernels):
-                crew.compile_all(kernels, machine, done)
-            else:
-                for position, kernel in enumerate(kernels):
-                    done(position, crew.worker.compiled(kernel, machine))
+        if not kernels:
+            return 0
+        machine = self._chosen()
+        if self._workers and len(kernels) >= _MANY and _crew().pays(kernels):
+            _crew().compile_all(kernels, machine, done)
+            return len(kernels)
+        for position, kernel in enumerate(kernels):
+            done(position, _worker().compiled(kernel, machine))
         return len(kernels)
 
     def _chosen(self) -> Machine:
@@ -151,6 +155,10 @@ def _llvm() -> Any:
 
 def _machines() -> Any:
     return import_module("..llvm.machine", __package__)
+
+
+def _worker() -> Any:
+    return import_module(".worker", __package__)
 
 
 def _crew() -> Any:

@@ -37,7 +37,6 @@ from . import worker
 
 IDLE_SECONDS = 20.0
 MOST = 8  # workers; each takes some 100 MB
-_LEAST_KERNELS = 4
 _START_SECONDS = 0.8  # work a new worker must find to be worth its start
 _SHARE_SECONDS = 0.1  # work worth sharing with workers there are
 _PROGRAM = (
@@ -76,7 +75,7 @@ _crew = _Crew()
 
 def pays(kernels: Sequence[Kernel]) -> bool:
     """Whether compiling these is worth the trouble of asking workers."""
-    if len(kernels) < _LEAST_KERNELS or _hands() == 0:
+    if _hands() == 0:
         return False
     return _estimate(kernels) >= (_SHARE_SECONDS if _crew.threads else _START_SECONDS)
 

@@ -20,14 +20,15 @@ import signal
 import struct
 from typing import TYPE_CHECKING
 
+from ...compiler.kernel.kernel import For, Kernel, Loop, Parallel, Reduce, Scan, walk
 from ...compiler.types import DType, dtype_named
 from ..llvm.module import compile_module
 from ..llvm.native.objects import link
 
 if TYPE_CHECKING:
-    from ...compiler.kernel.kernel import Kernel
     from ..llvm.machine import Machine
 
+_FEW_ITERATIONS = 16
 DONE, FAILED = b"d", b"f"
 IDLE_SECONDS = 60.0
 _LOOK_SECONDS = 2.0  # how often an idle process looks whether its parent is alive
@@ -36,7 +37,21 @@ LENGTH = struct.Struct("<Q")
 
 def compiled(kernel: Kernel, machine: Machine) -> bytes:
     """The linked code of one kernel, as a store keeps it."""
-    return link(compile_module([kernel], machine).code).to_bytes()
+    level = 0 if is_light(kernel) else 2
+    return link(compile_module([kernel], machine, level=level).code).to_bytes()
+
+
+def is_light(kernel: Kernel) -> bool:
+    """Whether it does so little that optimising it takes longer than all its runs: a few scalars
+    or a few iterations, whatever the sizes of the call."""
+    iterations = 1
+    for statement in walk(kernel.body):
+        if isinstance(statement, Parallel | For | Loop | Reduce | Scan):
+            extent = statement.extent
+            if not isinstance(extent, int):
+                return False
+            iterations *= max(extent, 1)
+    return iterations <= _FEW_ITERATIONS
 
 
 def serve(parent: int) -> None:

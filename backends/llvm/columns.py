@@ -30,7 +30,8 @@ from .types import intrinsic
 
 _PAGE = 4096
 _UNROLLED = 16
-_ROWS_AHEAD = 1  # rows asked for early: each begins on another page
+_TOGETHER = 4  # rows of one lane that are added to its accumulators at once
+_ROWS_AHEAD = 2  # rows asked for early: each begins on another page
 _LIGHT = 24
 
 Block = tuple[Statement, ...]
@@ -145,19 +146,47 @@ class _Tile:
     def _rows(
         self, r: Reduce, folding: Folding, sums: Slots, begin: ir.Value, end: ir.Value, lanes: int
     ) -> None:
-        """Each row into the accumulators of its lane."""
+        """Each row into the accumulators of its lane: several rows of a lane at once, so that
+        its accumulators are fetched less often, then the rest one by one."""
+        builder = self.frame.builder
+        together = _TOGETHER * lanes
+        length = builder.sub(end, begin)
+        middle = builder.add(begin, builder.and_(length, constant(-together)))
+
+        def group(first: ir.Value, _: list[ir.Value]) -> None:
+            last = builder.add(first, constant(lanes))
+            self._lanes(r, folding, sums, first, last, lanes, _TOGETHER)
+
+        counted(self.frame, "(group)", begin, middle, together, group)
+        self._lanes(r, folding, sums, middle, end, lanes, 1)
+
+    def _lanes(
+        self,
+        r: Reduce,
+        folding: Folding,
+        sums: Slots,
+        begin: ir.Value,
+        end: ir.Value,
+        lanes: int,
+        together: int,
+    ) -> None:
+        """The rows from begin to end and, for each, those `lanes` further on."""
         frame, builder = self.frame, self.frame.builder
 
         def row(index: ir.Value, _: list[ir.Value]) -> None:
             lane = builder.mul(builder.and_(index, constant(lanes - 1)), constant(self.count))
 
             def column(number: ir.Value) -> None:
-                frame.ahead = (r.axis, _ROWS_AHEAD)
-                frame.emit(r.body)
-                frame.ahead = None
-                new = folding.element((frame.values[y] for y in r.yields), self.width)
                 slot = builder.add(lane, number)
-                sums.store(slot, folding.combine(sums.load(slot), new))
+                state = sums.load(slot)
+                frame.ahead = (r.axis, _ROWS_AHEAD)
+                for k in range(together):
+                    with frame.iteration(r.axis, index, k * lanes):
+                        frame.emit(r.body)
+                    new = folding.element((frame.values[y] for y in r.yields), self.width)
+                    state = folding.combine(state, new)
+                frame.ahead = None
+                sums.store(slot, state)
 
             self._over_columns(column)
 

@@ -216,7 +216,8 @@ def _storing(reduce: Reduce, last: Parallel, store: Store, name: str) -> Reduce:
 def _loading(last: Parallel, store: Store, name: str, dtype: DType) -> Parallel:
     index = tuple(i for i in store.index if not isinstance(i, Checked))
     loaded = Load(name, store.buffer, index, dtype)
-    body = [loaded if getattr(s, "name", None) == name else s for s in last.body]
+    # before all else: the loop may store the target's final element ahead of where `name` stood
+    body = [loaded, *(s for s in last.body if getattr(s, "name", None) != name)]
     wanted: set[str] = set()
     kept: list[Statement] = []
     for statement in reversed(body):

@@ -55,7 +55,7 @@ def call(
         made: Any = _constant_answer(items, values)
     else:
         if loop.op == "power" and loop.operands[0].is_integer:
-            _check_exponent(trace, values[1], items[1])
+            _check_exponent(trace, values[0], values[1])
         made = trace.emit(loop.op, *values)
     if out is None and where is True and type(made) is Value:
         wrapped = result(trace, made)
@@ -205,7 +205,13 @@ def _constant_answer(items: list[Any], answer: bool) -> Value:
     return full(trace, shapes[0] if shapes else (), answer, BOOL)
 
 
-def _check_exponent(trace: Trace, exponent: Value, item: Any) -> None:
+def _is_empty(trace: Trace, value: Value) -> bool:
+    """Whether the value has no elements in this call, and so in all that use the trace."""
+    reason = "there is nothing in an empty array to be refused"
+    return any(trace.sizes.equal(size, 0, reason) for size in value.tensor.shape)
+
+
+def _check_exponent(trace: Trace, base: Value, exponent: Value) -> None:
     dtype = exponent.tensor.dtype
     if dtype.kind == "u":
         return
@@ -213,7 +219,7 @@ def _check_exponent(trace: Trace, exponent: Value, item: Any) -> None:
     if found is None:
         ok = trace.emit("greater_equal", exponent, trace.literal(0, dtype))
         trace.emit("check", ok, code="TM249")
-    elif (found < 0).any():
+    elif (found < 0).any() and not _is_empty(trace, base):
         raise fail("TM249", "Integers to negative integer powers are not allowed.",
                    hint="use a float base, such as a.astype(float) ** -2")  # fmt: skip
 

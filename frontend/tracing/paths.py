@@ -103,7 +103,9 @@ class Paths:
         path = f"{found[1]}.{name}"
         if path in self._guarded and isinstance(item, _PLAIN):
             return
-        if isinstance(item, types.MethodType) and item.__self__ is owner:
+        if isinstance(item, types.MethodType) and any(
+            item.__self__ is one for one in (owner, type(owner))
+        ):
             self._method(owner, name, path)
             return
         read = found[2]
@@ -119,8 +121,10 @@ class Paths:
         """A method that is used: its class may get another one."""
         kind = owner if isinstance(owner, type) else type(owner)
         held = getattr(kind, name, None)
+        read = Access(HeldObject(kind)).attribute(name)
+        if isinstance(held, types.MethodType):  # of the class
+            held, read = held.__func__, read.attribute("__func__")
         if isinstance(held, types.FunctionType):
-            read = Access(HeldObject(kind)).attribute(name)
             self._guard(path, read, is_identical, held, "this method is used")
 
     def wrote(self, owner: Any, name: str) -> None:

@@ -6,7 +6,15 @@ Not here: flattening of arguments (the caller's), interception of what the funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from typing import Any
 
 import numpy as np
@@ -18,6 +26,7 @@ from tracemill.compiler.types import TensorType, dtype_of
 
 from ..intercept.entry import intercepted
 from ..numpy.dispatch import DISPATCH
+from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
 from .capture import capture, refuse_shared_memory
 from .guards import StridesGuard
@@ -161,7 +170,30 @@ def _output(
     if kind in (TracedArray, TracedScalar, TracedNumber):
         item.tracing.check_alive(item.made)
         raise fail("TM103", f"{item!r} belongs to another trace and is returned")
+    _refuse_result(item)
     return StaticOutput(item)
+
+
+def _refuse_result(item: Any) -> None:
+    """Refuse what is not the same at every call: the function runs no more after its trace."""
+    kind = type(item).__name__
+    if isinstance(item, Iterator | AsyncIterator | Coroutine):
+        if isinstance(item, Coroutine):
+            item.close()
+        raise fail(
+            "TM105", f"a {kind} is returned", hint="return a list or tuple of what it would yield"
+        )
+    held = getattr(item, "__dict__", None)
+    inner = item if isinstance(item, set | frozenset | ValuesView) else ()
+    if any(map(is_traced, inner)) or (
+        type(held) is dict and not isinstance(item, type) and any(map(is_traced, held.values()))
+    ):
+        raise fail(
+            "TM105",
+            f"the {kind} that is returned holds traced values, and cannot be made again at "
+            "each call",
+            hint="return the values, or a dataclass, named tuple, dict or list of them",
+        )
 
 
 def _written(running: Trace, made: Sequence[Any]) -> dict[int, Value]:

@@ -134,7 +134,8 @@ class Reshape:
         return value
 
     def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
-        return reshaped_strides(shape, strides, _now(trace, self.shape))
+        wanted = _now(trace, self.shape)  # axes that match no run: of an empty or a plain array
+        return reshaped_strides(shape, strides, wanted) or contiguous_strides(wanted)
 
 
 @dataclass(frozen=True, slots=True)

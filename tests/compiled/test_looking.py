@@ -58,6 +58,19 @@ def test_a_profile_times_every_launch():
     assert "GB/s" in str(profile)
 
 
+def test_a_profile_times_what_a_call_runs():
+    f = tm.jit(lambda x: x.sum(axis=0))
+    profile = f.profile(np.ones((64, 128), np.float32))
+    assert sum(row.seconds for row in profile.rows) < 50e-6  # in chunks of a column it is 200e-6
+    f = tm.jit(lambda x, y: x @ y)
+    assert f.profile(np.ones((0, 3)), np.ones((3, 4))).rows == ()
+
+
+def test_the_version_is_an_attribute():
+    assert tm.__version__ in tm.configuration.describe()
+    assert "__version__" in dir(tm)
+
+
 def test_guards_are_readable():
     f = tm.jit(lambda x, y: x + y)
     assert any("==" in guard for guard in f.lower(np.ones(9), np.ones(9)).guards)

@@ -20,8 +20,8 @@ import ml_dtypes
 import numpy as np
 
 from lanes import same_bits
+from numpy_lines import kind_of
 
-from .catalogue import kind_of
 from .programs import WRITTEN, Program, Step, copied, run_step
 
 PAIRS = 3

@@ -4,7 +4,7 @@ A program is a list of steps over numbered values; the first values are its para
 grown by running NumPy itself for three choices of sizes at once, so that each step is valid for
 all of them.
 
-Not here: the expressions (catalogue.py), comparing (judge.py).
+Not here: the expressions (tests/support/numpy_lines.py), comparing (judge.py).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import ml_dtypes
 import numpy as np
 
 from lanes import edge_values
+from numpy_lines import CHOICES, KINDS, Line, kind_of, lines
 from tracemill.compiler.types import dtype_of
 
-from .catalogue import CHOICES, KINDS, Line, kind_of, lines
 
 LINES = lines()
 BF16 = np.dtype(ml_dtypes.bfloat16)

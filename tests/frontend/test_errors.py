@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracemill as tm
 from traced import trace_function
 from tracemill.compiler.errors import DTypeError, TraceError, TracemillError, UnsupportedError
 
@@ -58,6 +59,28 @@ def test_a_number_asked_of_a_traced_value_says_which_conversion() -> None:
     assert "[TM102]" in message(lambda x: np.zeros(x[0].astype(int)), X)
     assert "[TM102]" in message(lambda x: np.arange(x[0]), X)
     assert "[TM102]" in message(lambda x: x.tolist(), X)
+
+
+def test_a_number_to_be_formatted_is_shown_by_tm_print() -> None:
+    assert 'hint: show it with tm.print("{:.3f}", x)' in message(lambda x: f"{x.sum():.1f}", X)
+
+
+def test_advice_names_only_what_there_is() -> None:
+    for function in (branch, loop, lambda x: max(x, 0), lambda x: np.sort(x), lambda x: x.sort()):
+        for name in re.findall(r"\btm\.(\w+)", message(function, X)):
+            assert hasattr(tm, name), name
+
+
+def test_a_result_of_unknown_size_is_refused_at_the_line_of_its_mask() -> None:
+    def positive(x: Any) -> Any:
+        return x[x > 0]
+
+    assert message(positive, X).startswith("UnsupportedError [TM112] at test_errors.py, in positive")
+
+
+def test_misfits_say_what_the_sizes_are_in_this_call() -> None:
+    assert "in this call n is 4" in message(lambda x: x.reshape(3, 5), np.ones(4))
+    assert "in this call m is 5" in message(lambda x, y: x @ y, np.ones((5, 4)), np.ones(5))
 
 
 def test_an_unsupported_function_says_what_to_do() -> None:

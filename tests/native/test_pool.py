@@ -127,3 +127,10 @@ def test_sizes_that_make_no_sense_are_refused(runtime: Any) -> None:
     for threads in (0, -1, 10**6):
         with pytest.raises(ValueError, match="expected 1 to 4096 threads"):
             runtime.set_num_threads(threads)
+
+
+def test_a_launch_is_spread_over_no_more_threads_than_its_work_is_worth(runtime: Any) -> None:
+    runtime.set_num_threads(4)
+    assert runtime.spread(1000, 1, 100) == (1000, 1)
+    assert runtime.spread(1000, 1, 20_000) == (84, 3)
+    assert runtime.spread(1000, 200, 10**9) == (200, 4)

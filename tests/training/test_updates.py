@@ -41,3 +41,22 @@ def test_an_update_is_one_kernel_for_each_variable(name):
     launches = [row for row in rows if isinstance(row, Launch)]
     numbers = 3 if name == "Adam" else 0  # the next step, and its powers of the two betas
     assert len(launches) <= 2 + numbers
+
+
+def test_operators_and_items_that_cannot_update_a_variable_say_what_can():
+    w = tm.Variable(np.zeros(3))
+
+    def add(x):
+        part = w
+        part += x
+
+    def put(x):
+        w[0] = x
+
+    for function in (add, tm.jit(add)):
+        with pytest.raises(TypeError, match=r"write w\.assign_add\(value\)"):
+            function(1.0)
+    for function in (put, tm.jit(put)):
+        with pytest.raises(TypeError, match=r"w\.assign\(a\)"):
+            function(1.0)
+    assert w.read().tolist() == [0, 0, 0]

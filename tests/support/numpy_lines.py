@@ -1,4 +1,4 @@
-"""What random programs are made of: one line per NumPy expression, with the operands it takes.
+"""NumPy expressions, one to a line, with the kinds of operands each takes.
 
 A line is `kinds : expression`. Kinds name the operands `{0}`, `{1}`... one letter each: `b` bool,
 `i` integer, `f` float, `c` complex, `r` real (b i f), `n` number (i f c), `x` float or complex,
@@ -8,7 +8,7 @@ A line is `kinds : expression`. Kinds name the operands `{0}`, `{1}`... one lett
 
 Invariants: EXACT lines give NumPy's bits for real operands; ROUNDED ones are within a few ulp;
 SUMS differ by the order in which they add or multiply.
-Not here: how lines become programs (programs.py), how results are compared (judge.py).
+Not here: how lines become random programs, how results are compared (tests/differential).
 """
 
 from __future__ import annotations
