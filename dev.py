@@ -35,7 +35,7 @@ PACKAGED = ["pyproject.toml", "setup.py", "README.md", "LICENSE", *LAYERS.values
 SPACE = {"test": 1.0, "examples": 1.0, "dev": 1.6, "bench": 9.0}  # GB once installed, rounded up
 MADE_HERE = (
     ".venv .venv-bench .typepath .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist out"
-    " tracemill.egg-info"
+    " demo-output tracemill.egg-info"
 ).split()
 
 

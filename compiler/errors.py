@@ -97,8 +97,8 @@ class DivisionError(TracemillError, ZeroDivisionError):
     """A Python number divided by zero."""
 
 
-class LimitError(TracemillError, MemoryError):
-    """A request larger than what can be addressed or was allowed."""
+class LimitError(TracemillError, MemoryError, ValueError):
+    """A request larger than what can be addressed or was allowed: NumPy raises either class."""
 
 
 class TraceError(TracemillError, TypeError):

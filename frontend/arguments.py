@@ -91,9 +91,7 @@ def flat_call(values: Sequence[Any]) -> FlatCall:
 def _refuse_deques(spec: Any) -> None:
     """Raise TraceError for a container whose items native code cannot reach."""
     if spec.type is deque:
-        raise fail(
-            "TM105", "an argument is or holds a deque", hint="pass a list: list(the_deque)"
-        )
+        raise fail("TM105", "an argument is or holds a deque", hint="pass a list: list(the_deque)")
     for part in spec.children():
         _refuse_deques(part)
 

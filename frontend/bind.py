@@ -256,9 +256,7 @@ def _strides_test(guard: StridesGuard) -> Callable[[object], bool]:
     return lambda array: guard.holds({guard.leaf: array})  # type: ignore[arg-type]
 
 
-def _result(
-    traced: Traced, positions: Mapping[int, int], containers: Mapping[Place, int]
-) -> Part:
+def _result(traced: Traced, positions: Mapping[int, int], containers: Mapping[Place, int]) -> Part:
     """How the value returned is made of the plan's results."""
     outputs = traced.trace.outputs
     parts = tuple(_part(traced, output, i, positions) for i, output in enumerate(outputs))

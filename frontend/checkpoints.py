@@ -55,6 +55,11 @@ def restore(path: str | Path, variables: Variables) -> Mapping[str, Any]:
 def _named(variables: Variables) -> dict[str, Variable]:
     if isinstance(variables, Mapping):
         return dict(variables)
+    if isinstance(variables, Variable):
+        raise TypeError(f"a list of Variables is needed, got {variables!r} itself")
+    for variable in variables:
+        if not isinstance(variable, Variable):
+            raise TypeError(f"Variables are saved, got a {type(variable).__name__} among them")
     named = {v.name: v for v in variables}
     if len(named) != len(variables):
         raise error("TM203", "a variable is listed twice")

@@ -11,20 +11,22 @@ Not here: choosing devices (compiler/passes/place.py).
 from __future__ import annotations
 
 import contextlib
-import threading
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from .compiler.device import DeviceName, parse_device
 from .compiler.errors import error
+from .runtime.forks import held_across_forks
 from .switches import jit_disabled
 from .tracing.state import running
 
 HOME = DeviceName("cpu", 0)
 _MOST = 64
 
-_lock = threading.Lock()
+_lock = held_across_forks()
 _queues: dict[DeviceName, ThreadPoolExecutor] = {}
+os.register_at_fork(after_in_child=_queues.clear)  # their threads are the parent's
 
 
 def queue_of(device: DeviceName) -> ThreadPoolExecutor:

@@ -29,6 +29,7 @@ from .partitioned import Partitioned, device_constraints
 from .progress import compiling, phase
 from .rebinding import Watch, apply_all, container_at
 from .recompiles import Compilation, Recompiles
+from .runtime.forks import tell_after_forks
 from .settings import log
 from .specialise import Traced, freed_axes, shape_text, trace_call
 from .switches import disable_jit, jit_disabled
@@ -48,7 +49,7 @@ class Version:
     partitioned: Partitioned | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Dispatcher:
     """The state behind one compiled function (with a fixed list of parameters)."""
 
@@ -62,6 +63,13 @@ class Dispatcher:
     _freed: set[tuple[int, int]] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _tracing: threading.local = field(default_factory=threading.local)
+
+    def __post_init__(self) -> None:
+        tell_after_forks(self)
+
+    def after_fork(self) -> None:
+        """Forget that a thread of the parent was compiling."""
+        self._lock = threading.RLock()
 
     @property
     def name(self) -> str:

@@ -10,7 +10,6 @@ Not here: what is compiled, when.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Iterator, MutableMapping
 
 from .backends.cpu.backend import CpuBackend
@@ -20,9 +19,10 @@ from .backends.llvm.native.runtime import NativeRuntime
 from .codestamp import code_stamp
 from .compiler.kernel.schedule import Target
 from .runtime.cache import CompileCache, cache_key
+from .runtime.forks import held_across_forks
 from .settings import settings
 
-_lock = threading.RLock()
+_lock = held_across_forks()
 
 
 class _CacheMapping(MutableMapping[str, bytes]):

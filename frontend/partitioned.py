@@ -49,7 +49,9 @@ class Partitioned:
         )
         self.transport = LocalTransport()
         self._steps = itertools.count()
-        self._runners = {program.device: _Runner(program, traced.trace.variables) for program in self.programs}
+        self._runners = {
+            program.device: _Runner(program, traced.trace.variables) for program in self.programs
+        }
 
     def run(self, leaves: Sequence[Any], values: Sequence[Any]) -> Any:
         """One call. leaves: its flat arguments; values: the arguments as they were passed."""
@@ -83,8 +85,8 @@ class Partitioned:
         flat: list[Any] = []
         for output in self.traced.trace.outputs:
             if isinstance(output, TensorOutput):
-                again = output.same_as is not None
-                flat.append(flat[output.same_as] if again else _converted(output, made))
+                again = output.same_as
+                flat.append(_converted(output, made) if again is None else flat[again])
             elif isinstance(output, StaticOutput):
                 flat.append(output.value)
             elif isinstance(output, InputOutput):
@@ -101,9 +103,7 @@ class Partitioned:
         if not isinstance(size, Dim):
             return size
         places = self.traced.symbol_places
-        return size.evaluate(
-            {s: leaves[places[s][0]].shape[places[s][1]] for s in size.symbols()}
-        )
+        return size.evaluate({s: leaves[places[s][0]].shape[places[s][1]] for s in size.symbols()})
 
 
 def _converted(output: TensorOutput, made: Mapping[int, Any]) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import html
 import os
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +23,12 @@ from .runtime.cells import aligned
 if TYPE_CHECKING:
     from .dispatch import Dispatcher, Version
 
-_REPEATS = 7
+_REPEATS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """One launch: median seconds, bytes of the buffers it touches, the user's line."""
+    """One launch: seconds (the best of several), bytes of its buffers, the user's line."""
 
     kernel: str
     seconds: float
@@ -158,7 +157,7 @@ class _Replay:
             return time.perf_counter() - began
 
         from_python = min(once(0) for _ in range(_REPEATS))
-        seconds = statistics.median(once(extent) for _ in range(_REPEATS)) - from_python
+        seconds = min(once(extent) for _ in range(_REPEATS)) - from_python
         moved = sum(self.buffers[index].nbytes for index in set(row.buffers))
         name = self.plan.kernels[row.kernel].name
         where = "" if row.location is None else str(row.location)

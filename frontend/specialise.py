@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import FlatCall, Signature
+from .backends.llvm.native.constants import is_like_an_array
 from .compiler.dims import Dim, Size, dim_text
 from .compiler.types import DType, dtype_of
 from .rebinding import Rebound, Watch
@@ -67,7 +68,7 @@ class StaticSpec:
 
     def mismatch(self, leaf: Any) -> str | None:
         """What is different about `leaf`; None if nothing."""
-        same = leaf is self.value or (type(leaf) is type(self.value) and leaf == self.value)
+        same = leaf is self.value or _is_equal(leaf, self.value)
         return None if same else f"is {leaf!r:.60} instead of {self.value!r:.60}"
 
 
@@ -261,6 +262,15 @@ def freed_axes(versions: Sequence[Traced], call: FlatCall) -> frozenset[tuple[in
                     if size != leaf.shape[axis]:
                         found.add((i, axis))
     return frozenset(found)
+
+
+def _is_equal(leaf: Any, value: Any) -> bool:
+    if type(leaf) is not type(value) or is_like_an_array(value):
+        return False
+    try:
+        return bool(leaf == value)
+    except Exception:  # noqa: BLE001  what cannot be compared is not the same
+        return False
 
 
 def _kind(leaf: Any) -> str:

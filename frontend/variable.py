@@ -128,6 +128,8 @@ class Variable(NDArrayOperatorsMixin):
 
     def _fitting(self, value: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(value)
+        if dtype_of(array.dtype) is None:
+            raise error("TM210", f"a variable cannot hold {array.dtype}: {value!r:.60}")
         if not isinstance(value, np.ndarray | np.generic):
             array = array.astype(self.dtype)
         if array.shape != self.shape and array.ndim == 0:
@@ -163,7 +165,33 @@ class Variable(NDArrayOperatorsMixin):
         )
 
     def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
         return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __int__(self) -> int:
+        return int(self.read())
+
+    def __float__(self) -> float:
+        return float(self.read())
+
+    def __complex__(self) -> complex:
+        return complex(self.read())
+
+    def __copy__(self) -> Variable:
+        raise TypeError(
+            f"{self!r} is one place in its store and cannot be copied; make another: "
+            "tm.Variable(w.read())"
+        )
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be pickled; write it with tm.save")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(np.ndarray, name):

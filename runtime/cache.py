@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from ..compiler.errors import CacheWarning
 from .clock import Clock, SystemClock
 from .files import DiskFiles, File, FileInfo, Files, read_all
+from .forks import tell_after_forks
 
 FORMAT = 1  # also the end of every entry's name: entries of another format are swept
 SUFFIX = f".tm{FORMAT}"
@@ -81,10 +82,15 @@ class CompileCache:
         self._files = files or DiskFiles()
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
+        tell_after_forks(self)
         self._checked: bool | None = None
         self._said = False
         self._since_sweep = limit  # so that the first write sweeps
         self._hits = self._misses = self._writes = self._damaged = self._evicted = 0
+
+    def after_fork(self) -> None:
+        """Forget that a thread of the parent was counting."""
+        self._lock = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
         """The bytes stored for `key`, or None."""

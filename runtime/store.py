@@ -24,6 +24,7 @@ from ..compiler.dims import Dim
 from ..compiler.errors import error
 from ..compiler.types import TensorType
 from .cells import Array, Cell, CellLocks, PythonLocks, locked
+from .forks import tell_after_forks
 
 DEFAULT_CONTAINER = "main"
 
@@ -42,6 +43,11 @@ class VariableStore:
     def __init__(self, locks: CellLocks | None = None) -> None:
         self._locks = locks or PythonLocks()
         self._cells: dict[str, Cell] = {}
+        self._table = threading.Lock()
+        tell_after_forks(self)
+
+    def after_fork(self) -> None:
+        """Forget that a thread of the parent was looking at the table."""
         self._table = threading.Lock()
 
     def use_locks(self, locks: CellLocks) -> None:

@@ -12,7 +12,6 @@ Not here: code generation (backends/llvm), schedules (compiler/kernel), running 
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.kernel.fingerprint import dims_in_order, fingerprint
 from ...compiler.kernel.kernel import Kernel
 from ...runtime.backend import CodeStore, LoadedKernels
+from ...runtime.forks import held_across_forks
 from ..llvm.native.loader import Loaded, load
 from ..llvm.native.objects import LinkError
 from .target import CpuTarget, host_key, host_target
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # Grows when code generation changes what it makes of a kernel.
 CODE_VERSION = 2
 
+_COMPILING = held_across_forks()
 _MANY = 4  # kernels, from which on it is asked whether workers pay
 
 
@@ -60,7 +61,6 @@ class CpuBackend:
         self._workers = workers
         self.target = target or host_target()
         self._codes: dict[str, _Code] = {}
-        self._lock = threading.Lock()
 
     @property
     def key(self) -> str:
@@ -74,7 +74,7 @@ class CpuBackend:
         """Addresses of `kernels`, compiled together where neither process nor store has them."""
         keys = [self.fingerprint(kernel) for kernel in kernels]
         compiled = 0
-        with self._lock:
+        with _COMPILING:
             missing = {key: kernel for key, kernel in zip(keys, kernels) if key not in self._codes}
             needed = {k: Family(v, [(k, b"")]) for k, v in missing.items()}
             for key in self._restored(needed, store):

@@ -39,6 +39,7 @@ IDLE_SECONDS = 20.0
 MOST = 8  # workers; each takes some 100 MB
 _START_SECONDS = 0.8  # work a new worker must find to be worth its start
 _SHARE_SECONDS = 0.1  # work worth sharing with workers there are
+_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)  # memory short, or somebody's wish
 _PROGRAM = (
     "import json, os, sys; parent, sys.path[:] = json.loads(sys.argv[1]); "
     "os.environ['OPENBLAS_NUM_THREADS'] = os.environ['OMP_NUM_THREADS'] = '1'; "
@@ -138,6 +139,9 @@ def _next_answer(answers: Any) -> tuple[int, bytes | Exception | None]:
             code: bytes | Exception = worker.compiled(job.kernel, job.machine)
         except Exception as problem:  # noqa: BLE001 - raised where the kernel was asked for
             code = problem
+        except BaseException:  # this list ends here, but the kernel may be another one's
+            _crew.jobs.put(job)
+            raise
         job.answers.put((job.number, code))
 
 
@@ -174,7 +178,7 @@ def _employ(crew: _Crew) -> None:
             job = crew.jobs.get(timeout=IDLE_SECONDS)
             answer = _ask(process, job)
             job.answers.put((job.number, answer))
-            if isinstance(answer, WorkerDied):
+            if process.poll() is not None:
                 break
     except queue.Empty:
         pass
@@ -217,14 +221,17 @@ def _ask(process: subprocess.Popen[bytes], job: _Job) -> bytes | WorkerDied | No
         request = worker.packed(job.kernel, job.machine)
     except Exception:  # noqa: BLE001 - a kernel that cannot be sent is compiled here
         return None
+    assert process.stdin is not None
     try:
-        assert process.stdin is not None
         worker.write_frame(process.stdin.fileno(), request)
+    except (OSError, ValueError):  # it was gone before it had the kernel
+        process.kill()
+        process.wait()
+        return None
+    try:
         answer = _receive(process)
-    except (OSError, ValueError) as problem:
-        return WorkerDied(str(problem))
     except WorkerDied as problem:
-        return problem
+        return None if process.returncode in _FROM_OUTSIDE else problem
     return answer[1:] if answer[:1] == worker.DONE else None
 
 

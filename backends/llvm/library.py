@@ -23,6 +23,7 @@ from .native.language.types import FunctionPointer, Struct, size_of
 from .native.language.unit import simplified
 from .native.language.values import signature
 from .types import I32, I64, POINTER, VOID
+from .uninterrupted import uninterrupted
 
 _BYTE = ir.IntType(8)
 _KINDS = {
@@ -141,6 +142,7 @@ class Library:
 
     # -- the object
 
+    @uninterrupted()
     def object_code(self, level: int = 2) -> bytes:
         """Everything, as one object file."""
         whole = parsed(self._module, self.machine, level)

@@ -13,6 +13,8 @@ from functools import cache
 import llvmlite
 import llvmlite.binding as llvm
 
+from .uninterrupted import uninterrupted
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -69,6 +71,7 @@ class Machine:
         return f"{self.triple}/{self.cpu}/{self.switches}/llvmlite {llvmlite.__version__}/{version}"
 
 
+@uninterrupted()
 def host_machine(without: frozenset[str] = frozenset()) -> Machine:
     """The processor this process runs on, optionally with features switched off."""
     _initialize()
@@ -98,6 +101,7 @@ def level_machine(level: str) -> Machine:
 
 
 @cache
+@uninterrupted()
 def target_machine(machine: Machine, level: int = 2) -> llvm.TargetMachine:
     """LLVM's emitter for `machine` at optimisation `level`."""
     _initialize()

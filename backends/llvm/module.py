@@ -16,6 +16,7 @@ from llvmlite import ir
 from ...compiler.kernel.kernel import Kernel
 from .function import emit_kernel
 from .machine import Machine, target_machine
+from .uninterrupted import uninterrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,13 @@ def compile_module(
 ) -> ObjectCode:
     """Object code for `kernels`."""
     module, symbols = build_module(kernels, machine, keys)
-    emitter = target_machine(machine, level)
-    return ObjectCode(emitter.emit_object(parsed(module, machine)), symbols)
+    return ObjectCode(_emitted(module, machine, level), symbols)
+
+
+@uninterrupted()
+def _emitted(module: ir.Module, machine: Machine, level: int) -> bytes:
+    code: bytes = target_machine(machine, level).emit_object(parsed(module, machine))
+    return code
 
 
 def parsed(module: ir.Module, machine: Machine, level: int = 2) -> llvm.ModuleRef:
@@ -61,5 +67,10 @@ def parsed(module: ir.Module, machine: Machine, level: int = 2) -> llvm.ModuleRe
 
 def texts(kernels: Sequence[Kernel], machine: Machine, level: int = 2) -> Mapping[str, str]:
     """For people: the ``llvm`` and ``asm`` text of kernels."""
-    reference = parsed(build_module(kernels, machine)[0], machine)
+    return _texts(build_module(kernels, machine)[0], machine, level)
+
+
+@uninterrupted()
+def _texts(module: ir.Module, machine: Machine, level: int) -> Mapping[str, str]:
+    reference = parsed(module, machine)
     return {"llvm": str(reference), "asm": target_machine(machine, level).emit_assembly(reference)}

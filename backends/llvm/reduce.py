@@ -198,9 +198,7 @@ class _Reduction:
         length = end if isinstance(end, ir.Constant) else self.frame.builder.sub(end, begin)
         return self.folding.block(states, length)
 
-    def _block_in_registers(
-        self, begin: ir.Value, end: ir.Value, count: int, whole: bool
-    ) -> State:
+    def _block_in_registers(self, begin: ir.Value, end: ir.Value, count: int, whole: bool) -> State:
         """Whole groups of 64 elements in registers; the rest of a longer body through memory."""
         frame, folding = self.frame, self.folding
         neutral = folding.neutral()

@@ -2,8 +2,9 @@
 
 A loop is a main loop of whole vectors and a tail: one masked vector at a time where masked memory
 is cheap, single elements elsewhere. A heavy body, or one with loops, is not worth a second copy:
-all its vectors are masked, and only the last mask differs. Where an output is larger than the caches and lies on
-vector boundaries, its stores go straight to memory: that saves reading what will be overwritten.
+all its vectors are masked, and only the last mask differs. Where an output is larger than the
+caches and lies on vector boundaries, its stores go straight to memory: that saves reading what
+will be overwritten.
 
 Invariants: streaming is decided at run time from sizes and addresses; a function that streams
 ends with a store fence.

@@ -4,8 +4,8 @@ Elements e[0..n) of a reduction fold like this (`fold` is the definition, in a f
 
 * blocks: e is cut into blocks of 4,096 elements, the last may be shorter;
 * few: a block of fewer than 8 elements folds from its first to its last, as NumPy does;
-* lanes: in any other block, lane l of 64 folds elements l, l + 64, l + 128, ... from the first to the
-  last; a lane without elements takes no part;
+* lanes: in any other block, lane l of 64 folds elements l, l + 64, l + 128, ... from the first to
+  the last; a lane without elements takes no part;
 * tree over lanes: lane l takes in lane l + 32, then l + 16, 8, 4, 2, 1, absent lanes skipped;
 * tree over blocks: neighbours combine pairwise; the tree of k blocks is the tree of the first p
   (p the largest power of two below k) combined with the tree of the rest. A stack of partial

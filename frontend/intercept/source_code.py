@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import ast
 import linecache
-import threading
 import warnings
 from collections.abc import Mapping
 from types import CodeType, FunctionType
 from typing import Any
+
+from tracemill.runtime.forks import held_across_forks
 
 from .bytecode import nested
 from .rewrite import Rewriter, hooks_placed
@@ -26,7 +27,7 @@ _MADE: dict[int, CodeType] = {}
 _MODULES: dict[str, tuple[int, ast.Module | None]] = {}
 _STATEMENTS: dict[int, tuple[ast.stmt, CodeType]] = {}
 _ANNOTATIONS = 0x1000000  # the flag of `from __future__ import annotations`
-_LOCK = threading.Lock()
+_LOCK = held_across_forks()
 
 
 def is_rewritten(code: CodeType) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.types import BF16, BOOL
+from tracemill.compiler.types import BF16, BOOL, F32
 
 from ..tracing.state import fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
@@ -46,6 +46,9 @@ def clip(
             low = None if type(high) in (int, type(None)) or high is None else int(limits.min)
         if type(high) is int and high > limits.max:
             high = None if low is None or type(low) is int else int(limits.max)
+    if value.tensor.dtype is BF16 and dtype is None:  # NumPy's own loop begins with float32
+        value = trace.cast(value, F32) if low is not None and high is not None else value
+        a = result(trace, value)
     operands = [a, *(b for b in (low, high) if b is not None)]
     found = require_dtype(dtype) if dtype is not None else common_dtype(*operands)
     value = trace.cast(value, found)
@@ -87,6 +90,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         scale = 10.0 ** abs(digits)
         steps = (np.multiply, np.true_divide) if digits > 0 else (np.true_divide, np.multiply)
         made = steps[1](np.rint(steps[0](a, scale)), scale)
+        made = result(trace, trace.cast(value_of(made), dtype))
     return made if out is None else deliver(trace, value_of(made), out, True, "unsafe", "round")
 
 

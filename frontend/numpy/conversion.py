@@ -11,6 +11,8 @@ import numpy as np
 
 from tracemill.compiler.dims import Size
 
+from ..tracing.integer import TracedSize
+from ..tracing.number import TracedNumber
 from ..tracing.state import fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
 from ..tracing.views import (
@@ -102,6 +104,8 @@ def imag(val: Any) -> Any:
 
 
 def _part(a: Any, name: str) -> Any:
+    if type(a) is TracedNumber or type(a) is TracedSize:
+        return getattr(a, name)  # a Python number's own, which stays weak
     array = array_of(a)
     trace = running()
     dtype = array.value.tensor.dtype

@@ -333,6 +333,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def _typed(trace: Trace, item: Any, dtype: Any) -> Value:
+    if type(item) is int and dtype.is_integer:  # becomes an array first, so it wraps
+        item = int(np.asarray(item).astype(dtype.numpy))
     if type(item) in (int, float, complex, bool):
         return trace.literal(item, dtype)
     return trace.cast(value_of(item), dtype)

@@ -150,6 +150,8 @@ def same_constant(value: Any, expected: Any) -> bool:
     """Equal in type and value; floats bit for bit, so that -0.0 and NaN are told apart."""
     if type(value) is not type(expected):
         return False
+    if hasattr(type(expected), "__array__") and not isinstance(expected, np.generic):
+        return False
     if isinstance(expected, float | complex | np.inexact):
         return bool(np.asarray(value).tobytes() == np.asarray(expected).tobytes())
     return bool(value == expected)

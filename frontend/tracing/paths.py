@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type, np.ufunc)
-_BAGS = (list, tuple, dict, set, deque, bytearray, array, ChainMap, UserDict, UserList)
-_BAGS += (types.MappingProxyType,)
+_BAGS: tuple[Any, ...] = (
+    *(list, tuple, dict, set, deque, bytearray, array, ChainMap, UserDict, UserList),
+    types.MappingProxyType,
+)
 _LARGEST = 1000  # elements of a container looked at one by one
 _MISSING = object()
 
@@ -188,8 +190,11 @@ def _has_values(now: Any, expected: list[Any]) -> bool:
 
 def _has_values_of(now: Any, expected: tuple[type, list[Any]]) -> bool:
     kind, parts = expected
-    if type(now) is not kind or len(now) != len(parts):
+    if type(now) is not kind:
+        return False
+    held: Any = now
+    if len(held) != len(parts):
         return False
     if isinstance(now, Mapping):
         return all(a is c and is_same(b, d) for (a, b), (c, d) in zip(now.items(), parts))
-    return all(map(is_same, now, parts))
+    return all(map(is_same, held, parts))

@@ -142,6 +142,27 @@ def test_a_worker_that_dies_is_an_error_that_names_the_kernel() -> None:
     crew._end(process)
 
 
+def test_the_kernel_is_not_blamed_for_a_worker_ended_from_outside() -> None:
+    process = started()
+    os.kill(process.pid, signal.SIGSTOP)
+    os.kill(process.pid, signal.SIGKILL)
+    assert crew._ask(process, job(KERNELS[0])) is None
+    assert process.poll() is not None
+    crew._end(process)
+
+
+def test_an_interrupted_list_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(kernel: Kernel, machine: Any) -> bytes:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "compiled", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            codes(KERNELS)
+    assert crew._crew.jobs.empty()
+    assert len(codes(KERNELS)) == len(KERNELS)
+
+
 def test_a_list_ends_with_the_worker_that_dies_and_the_next_one_works(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

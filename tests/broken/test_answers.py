@@ -46,7 +46,11 @@ def test_attention_heads_of_several_blocks(rng: np.random.Generator) -> None:
 
 def test_a_range_is_an_index() -> None:
     x = np.arange(12.0).reshape(4, 3)
-    for function in (lambda x: x[range(2)], lambda x: x[range(1, len(x)), 0], lambda x: x[:, range(0)]):
+    for function in (
+        lambda x: x[range(2)],
+        lambda x: x[range(1, len(x)), 0],
+        lambda x: x[:, range(0)],
+    ):
         np.testing.assert_array_equal(tm.jit(function)(x), function(x))
 
 

@@ -174,5 +174,5 @@ def test_chance_is_not_frozen() -> None:
     ):
         with pytest.raises(TypeError, match=r"\[TM106\].*\n.*frozen|\[TM106\].*\n.*\n?.*frozen"):
             tm.jit(draw)(X)
-    seeded = lambda x: x * random.Random(1).random() + np.random.default_rng(0).normal(size=3)  # noqa: E731
+    seeded = lambda x: x * random.Random(1).random() + np.random.default_rng(0).normal(size=3)
     np.testing.assert_array_equal(tm.jit(seeded)(X), seeded(X))

@@ -58,7 +58,7 @@ def changes(models: list[Any], namespace: dict[str, Any]) -> Iterator[None]:
         ("k", 1.0),
     ):
         for model in models:
-            setattr(model, attribute, value.copy() if attribute == "w" else value)  # type: ignore[attr-defined]
+            setattr(model, attribute, value.copy() if attribute == "w" else value)
         yield
     for model in models:
         model.w[0] = 50.0

@@ -61,7 +61,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     "clear": (lambda d: d.clear(), moments()),
     "swap": (lambda d: d.update(a=d["b"], b=d["a"]), moments()),
     "into an empty dict": (lambda d, x: d.__setitem__("k", x + 1), {}, np.ones(2)),
-    "dict in dict": (lambda d: d.__setitem__("a", {"b": d["a"]["b"] + 1}), {"a": {"b": np.ones(2)}}),
+    "dict in dict": (
+        lambda d: d.__setitem__("a", {"b": d["a"]["b"] + 1}),
+        {"a": {"b": np.ones(2)}},
+    ),
     "append": (lambda items, x: items.append(x * 2), [1.0, 2.0], np.arange(3.0)),
     "insert": (lambda items, x: items.insert(0, x), [1.0, np.ones(2)], np.arange(3.0)),
     "pop": (lambda items: items.pop(0), [1.0, np.ones(2)]),

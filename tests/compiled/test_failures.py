@@ -26,7 +26,7 @@ def test_sizes_that_do_not_fit_are_told_with_their_values():
 
 
 def test_a_known_size_is_not_explained():
-    with pytest.raises(ShapeError, match="dimension 0: n against 3; in this call n is 9$"):
+    with pytest.raises(ShapeError, match=r"dimension 0: n against 3; in this call n is 9$"):
         tm.jit(lambda x: x + np.ones(3))(np.ones(9))
 
 

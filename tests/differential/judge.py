@@ -1,9 +1,9 @@
 """Whether a compiled program gave what NumPy gives.
 
 NumPy runs the program once, and a few times more with every rounded result moved by two to four
-ulp and the terms of every sum too, each time one way and then exactly the other way. Where these runs agree bit for bit, so must the compiled
-program; where they spread, it may be as far off as a few times the spread. So no bound is guessed,
-and what is chaotic is left out by itself.
+ulp and the terms of every sum too, each time one way and then exactly the other way. Where these
+runs agree bit for bit, so must the compiled program; where they spread, it may be as far off as a
+few times the spread. So no bound is guessed, and what is chaotic is left out by itself.
 
 Not here: making programs (programs.py).
 """

@@ -23,7 +23,6 @@ from lanes import edge_values
 from numpy_lines import CHOICES, KINDS, Line, kind_of, lines
 from tracemill.compiler.types import dtype_of
 
-
 LINES = lines()
 BF16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = [
@@ -42,6 +41,7 @@ class Step:
     text: str
     operands: tuple[int, ...]
     noise: str
+    line: str = ""  # the text before the choices
 
     @property
     def writes(self) -> bool:
@@ -100,7 +100,7 @@ class Program:
         place = {i: i for i in range(count)} | {i + count: k + count for k, i in enumerate(kept)}
         try:
             steps = tuple(
-                Step(s.text, tuple(place[o] for o in s.operands), s.noise)
+                Step(s.text, tuple(place[o] for o in s.operands), s.noise, s.line)
                 for s in (self.steps[i] for i in kept)
             )
             return Program(self.parameters, steps, tuple(place[o] for o in outputs))
@@ -188,9 +188,7 @@ def _copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     low, high = np.lib.array_utils.byte_bounds(array)
     memory = np.zeros(high - low, np.uint8)
     offset = array.__array_interface__["data"][0] - low
-    made: np.ndarray[Any, Any] = np.ndarray(
-        array.shape, array.dtype, memory, offset, array.strides
-    )
+    made: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
     if array.flags.writeable:
         made[...] = array
     elif array.size:
@@ -283,7 +281,7 @@ class Grower:
                 if word in ("axis", "axes") and not np.ndim(first):
                     return None
                 text = text.replace("{" + word + "}", choice(self.rng, first), 1)
-        return Step(text, tuple(chosen), line.noise)
+        return Step(text, tuple(chosen), line.noise, line.text)
 
     def _run(self, step: Step, values: Sequence[Any]) -> Any:
         """The result; None where the step is no good for a test."""

@@ -30,8 +30,8 @@ def smallest(
         part = program.returning(at)
         wrong = _wrong(part, optimisation, [argument_sets[0], args])
         if wrong:
-            return _text(part, args, wrong)
-    return _text(program, args, found)
+            return script(part, args, wrong)
+    return script(program, args, found)
 
 
 def _wrong(
@@ -47,10 +47,13 @@ def _wrong(
     return []
 
 
-def _text(program: Program, args: Sequence[Any], found: Sequence[str]) -> str:
+def script(program: Program, args: Sequence[Any], found: Sequence[str]) -> str:
+    """The program, its arguments and what was wrong."""
     rows = [*found, program.source]
     for name, parameter, arg in zip(NAMES, program.parameters, args):
         rows.append(f"# {parameter}, {np.shape(arg)}")
         with np.printoptions(threshold=200):
-            rows.append(f"{name} = np.{arg!r}" if isinstance(arg, np.ndarray) else f"{name} = {arg!r}")
+            rows.append(
+                f"{name} = np.{arg!r}" if isinstance(arg, np.ndarray) else f"{name} = {arg!r}"
+            )
     return "\n".join(rows)

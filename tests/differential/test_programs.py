@@ -1,8 +1,8 @@
-"""Random NumPy programs, compiled, give what NumPy gives.
+"""Random NumPy programs give what NumPy gives, with all passes, with none, and in any order.
 
-Each program is called with three choices of sizes, 0 and 1 among them, through one compiled
-function. `--seed` repeats a run; a failure prints the smallest program that still fails, which
-is a script.
+Each program is called with three choices of sizes, 0 and 1 among them. Most run as traced graphs
+under the reference evaluator, which is quick; a part of them is compiled. `--seed` repeats a
+run; a failure prints the smallest program that still fails, ready to be run.
 
 Not here: random graphs below the frontend (tests/kernels/test_plans.py, tests/passes).
 """
@@ -10,96 +10,119 @@ Not here: random graphs below the frontend (tests/kernels/test_plans.py, tests/p
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tracemill as tm
 from mill import same
+from numpy_lines import lines
+from traced import TracedCall
+from tracemill.arguments import Signature, flat_call
 from tracemill.build import Optimisation
-from tracemill.compiler.ir.evaluator import evaluate
 from tracemill.compiler.passes import PASSES, PIPELINE
-from tracemill.compiler.passes.base import run_passes
+from tracemill.compiler.passes.base import Pass, run_passes
+from tracemill.specialise import Traced, trace_call
 
 from . import judge, programs
-from .reporting import smallest
+from .reporting import script, smallest
 
-PER_TEST = 25  # so that workers share them
-COMPILED = 8  # parts of PER_TEST programs that are compiled in `make test`
-TRACED = 24  # parts that are traced, rewritten by passes and evaluated
-FIXED_PASSES = [PASSES[name] for name in sorted(PASSES)]
+PER_TEST = 20  # so that workers share them
+GRAPHS = 28  # times PER_TEST programs as graphs
+COMPILED = 5  # times PER_TEST programs as machine code
+NIGHTLY = 20_000
 
 
-def shuffled(rng: np.random.Generator) -> tuple[object, ...]:
+def shuffled(rng: np.random.Generator) -> tuple[Pass, ...]:
     """Passes in random order, some twice, fusion anywhere."""
-    order = rng.permutation(len(FIXED_PASSES) * 2) % len(FIXED_PASSES)
-    return tuple(FIXED_PASSES[i] for i in order[: int(rng.integers(1, len(order) + 1))])
+    steps = [PASSES[name] for name in sorted(PASSES)] * 2
+    order = rng.permutation(len(steps))
+    return tuple(steps[i] for i in order[: int(rng.integers(1, len(steps) + 1))])
 
 
 def optimisation_for(number: int, rng: np.random.Generator) -> Optimisation:
-    """All passes mostly; none, or some in random order, for one program in eight each."""
-    if number % 8 == 1:
+    """All passes mostly; none, or some in random order, for one program in five each."""
+    if number % 5 == 1:
         return Optimisation((), fuse=False)
-    if number % 8 == 5:
-        return Optimisation(shuffled(rng))  # type: ignore[arg-type]
-    return Optimisation()
+    return Optimisation(shuffled(rng)) if number % 5 == 3 else Optimisation()
 
 
-def compare(rng: np.random.Generator, number: int) -> int:
-    """Compile and compare one program; how many steps it has."""
+def compare_compiled(rng: np.random.Generator, number: int) -> None:
+    """Compile a program and compare it with NumPy for each choice of sizes."""
     program, _, argument_sets = programs.random_program(rng)
     optimisation = optimisation_for(number, rng)
-    call = tm.jit(program.function())
-    call.dispatcher.optimisation = optimisation  # type: ignore[attr-defined]
+    call: Any = tm.jit(program.function())
+    call.dispatcher.optimisation = optimisation
     for args in argument_sets:
         found = judge.check(program, call, args, judge.expected(program, args, rng))
         assert not found, smallest(program, optimisation, argument_sets, args, found)
-    return len(program.steps)
+
+
+def trace_with_open_sizes(program: programs.Program, args: Sequence[Any]) -> Traced:
+    """A trace in which every axis has a symbol, small ones too."""
+    function, call = program.function(), flat_call(args)
+    shapes = [np.shape(leaf) for leaf in call.leaves]
+    freed = frozenset((i, axis) for i, shape in enumerate(shapes) for axis in range(len(shape)))
+    names = programs.NAMES[: len(args)]
+    try:
+        return trace_call(function, Signature.of(function), call, names, freed, frozenset())
+    except Exception as problem:
+        raise AssertionError(program.source) from problem
+
+
+def compare_graphs(rng: np.random.Generator) -> int:
+    """Trace a program, rewrite it, and compare evaluations; how many sizes the trace served."""
+    program, _, argument_sets = programs.random_program(rng)
+    traced = trace_with_open_sizes(program, argument_sets[0])
+    orders: Sequence[tuple[Pass, ...]] = ((), PIPELINE, shuffled(rng))
+    graphs = [run_passes(traced.trace.graph, passes).graph for passes in orders]
+    spec, places = traced.trace.structure.spec, dict(traced.symbol_places)
+    calls = [
+        TracedCall(replace(traced.trace, graph=graph, structure=spec), places) for graph in graphs
+    ]
+    served = [args for args in argument_sets if traced.mismatch(flat_call(args)) is None]
+    for args in served:
+        wanted = judge.expected(program, args, rng)
+        plain = None
+        for passes, made in zip(orders, calls):
+            found = judge.check(program, made, args, wanted)
+            names = [step.name for step in passes]
+            assert not found, f"after {names}\n{script(program, args, found)}"
+            results = tuple(np.asarray(r) for r in made(*programs.copied(args)))
+            plain = plain or results
+            assert same(plain, results), f"other bits after {names}\n{program.source}"
+    return len(served)
 
 
 @pytest.mark.parametrize("part", range(COMPILED))
 def test_compiled_programs_equal_numpy(part: int, rng: np.random.Generator) -> None:
     for number in range(PER_TEST):
-        compare(rng, number)
-    del part
+        compare_compiled(rng, number + part)
+
+
+@pytest.mark.parametrize("part", range(GRAPHS))
+def test_graphs_equal_numpy_after_passes_in_any_order(part: int, rng: np.random.Generator) -> None:
+    served = sum(compare_graphs(rng) for _ in range(PER_TEST))
+    assert served > PER_TEST, f"in part {part} hardly a trace served a second size"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20_000 // 250))
-def test_many_compiled_programs_equal_numpy(part: int, rng: np.random.Generator) -> None:
-    for number in range(250):
-        compare(rng, number)
-    del part
+@pytest.mark.parametrize("part", range(NIGHTLY // 200))
+def test_a_night_of_compiled_programs(part: int, rng: np.random.Generator) -> None:
+    for number in range(200):
+        compare_compiled(rng, number + part)
 
 
-@pytest.mark.parametrize("part", range(TRACED))
-def test_passes_in_any_order_keep_every_bit(part: int, rng: np.random.Generator) -> None:
-    for _ in range(PER_TEST):
-        program, _, argument_sets = programs.random_program(rng)
-        traced = tm.jit(program.function()).dispatcher.trace_only(argument_sets[0], {})  # type: ignore[attr-defined]
-        inputs = traced.trace.inputs
-        leaves = [a for a in argument_sets[0]]
-        arrays = [
-            np.asarray(leaves[item.leaf], param.tensor.dtype.numpy)
-            for item, param in zip(inputs, traced.trace.graph.params, strict=True)
-        ]
-        plain = tuple(evaluate(traced.trace.graph, arrays))
-        for passes in (PIPELINE, shuffled(rng)):
-            made = run_passes(traced.trace.graph, passes).graph  # type: ignore[arg-type]
-            names = [step.name for step in passes]  # type: ignore[attr-defined]
-            assert same(plain, tuple(evaluate(made, arrays))), f"{names}\n{program.source}"
-    del part
-
-
-def test_programs_are_long_and_use_the_whole_catalogue(rng: np.random.Generator) -> None:
+def test_programs_are_long_and_use_every_line(rng: np.random.Generator) -> None:
     used: Counter[str] = Counter()
     steps = []
-    for _ in range(PER_TEST * (COMPILED + TRACED)):
+    for _ in range(PER_TEST * GRAPHS):
         program, sizes, _ = programs.random_program(rng)
-        assert len({tuple(s.values()) for s in sizes}) >= 2
+        assert len({tuple(choice.values()) for choice in sizes}) >= 2
         steps.append(len(program.steps))
-        used.update(step.text.split("(")[0] for step in program.steps)
+        used.update(step.line for step in program.steps)
     assert np.mean(steps) >= 20
-    heads = {line.text.split("(")[0].split("{")[0] for line in programs.LINES}
-    missing = [h for h in heads if h and not any(u.startswith(h) for u in used)]
-    assert not missing
+    assert {line.text for line in lines()} <= set(used), "some lines were never used"

@@ -111,6 +111,7 @@ a long chain | a = f8[1, 2] | for _ in range(3000): a = a * 1.0 + 0.0; a
 NaN through square and log | a = f8[2, 0] | np.log(-np.square(a)[:1])
 """
 
+
 @dataclass(frozen=True)
 class Fault:
     """A row of the table."""

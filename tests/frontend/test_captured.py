@@ -103,7 +103,8 @@ def test_objects_made_while_tracing_are_not_guarded() -> None:
         local.n += 1
         return local.x * local.n + local.items[0]
 
-    paths = [g.path for g in trace_function(function, np.ones(3)).result.guards]  # type: ignore[union-attr]
+    guards: Any = trace_function(function, np.ones(3)).result.guards
+    paths = [guard.path for guard in guards]
     assert not [path for path in paths if path.endswith((".n", ".x", ".items"))]
 
 

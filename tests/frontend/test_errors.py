@@ -39,7 +39,8 @@ def loop(x: Any) -> Any:
 def test_an_if_on_a_traced_value_names_the_line_and_the_call_to_write() -> None:
     assert message(branch, X) == (
         "TraceError [TM101] at test_errors.py, in branch\n"
-        "  `if` needs to know whether <traced bool[] %greater> is true while the function is traced\n"
+        "  `if` needs to know whether <traced bool[] %greater> is true while the function "
+        "is traced\n"
         "      if x.sum() > 0:\n"
         "  its value is known only when the compiled function runs\n"
         "  hint: write np.where(condition, a, b), or decide before the call"
@@ -75,7 +76,9 @@ def test_a_result_of_unknown_size_is_refused_at_the_line_of_its_mask() -> None:
     def positive(x: Any) -> Any:
         return x[x > 0]
 
-    assert message(positive, X).startswith("UnsupportedError [TM112] at test_errors.py, in positive")
+    assert message(positive, X).startswith(
+        "UnsupportedError [TM112] at test_errors.py, in positive"
+    )
 
 
 def test_misfits_say_what_the_sizes_are_in_this_call() -> None:

@@ -1,4 +1,4 @@
-"""The package's own code: built once, taken from the cache afterwards, refused where it cannot run."""
+"""The package's own code: built once, then taken from the cache; refused where it cannot run."""
 
 from __future__ import annotations
 

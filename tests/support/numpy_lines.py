@@ -174,9 +174,9 @@ A: np.pad({0}, 2, mode="wrap")
 A: np.pad({0}, 2, mode="symmetric")
 a: np.broadcast_to({0}, (2,) + {0}.shape)
 AA: np.broadcast_arrays({0}, {1})[0]
-A: np.take({0}, [0, -1, 0], axis={axis})
+A: np.take({0}, [0, -1, 0], axis={axis}) if {0}.size else {0}
 A: np.take({0}, [5, -7, 1], axis={axis}, mode="wrap") if {0}.size else {0}
-A: np.take({0}, [5, -7, 1], mode="clip")
+A: np.take({0}, [5, -7, 1], mode="clip") if {0}.size else {0}
 A: {0}[np.array([0, -1])]
 A: {0}[..., [-1, 0]]
 Ai: {0}[{1} % len({0})]
@@ -186,8 +186,8 @@ A: np.diff({0}[..., 1:] == {0}[..., :-1], axis={axis})
 N: np.diff({0}, axis={axis})
 A: np.tril({0})
 A: np.triu({0}, 1)
-A: np.diagonal({0})
-A: np.diag({0})
+A: np.diagonal({0}).copy()
+A: np.diag({0}).copy()
 A: np.rot90({0})
 A: np.copy({0})
 a: {0}.astype({dtype})

@@ -22,7 +22,7 @@ PACKAGES = {
     "backends": "tracemill.backends",
 }
 PYTHON_FOLDERS = (*PACKAGES, "tests", "benchmarks", "examples")
-LEFT_OUT = {"__pycache__", "build", "dist", "out", "shared"}
+LEFT_OUT = {"__pycache__", "benchmark-results", "build", "demo-output", "dist", "out", "shared"}
 TEXT = {".py", ".md", ".toml", ".txt", ".mill", ".in", ".c", ".h", ".html", ".css", ".js", ""}
 
 

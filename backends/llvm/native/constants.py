@@ -1,7 +1,8 @@
 """Inputs that must have one value: how each kind of Python constant is tested.
 
 Invariants: a value matches if it has the same type and the same value; numbers with a fraction
-compare by their bits, so -0.0 is not 0.0 and a NaN matches itself.
+compare by their bits, so -0.0 is not 0.0 and a NaN matches itself. What stands for an array (a
+Variable) matches itself only.
 Not here: what a function reads from outside (the frontend's trace says).
 """
 
@@ -20,7 +21,7 @@ def constant_input(
     frame: Frame, place: InputSpec, value: object
 ) -> tuple[InputSpec, list[SizeSpec]]:
     """`place` with the test for this value, and the size rows that complete it."""
-    if value is None or isinstance(value, bool | type):
+    if value is None or isinstance(value, bool | type) or is_like_an_array(value):
         return replace(place, kind=Kind.IDENTICAL, type=value), []
     if type(value) is float:
         slot = frame.slot()
@@ -32,6 +33,11 @@ def constant_input(
     if isinstance(value, np.inexact):
         return _numpy_constant(frame, place, value)
     return replace(place, kind=Kind.SAME, type=value), []
+
+
+def is_like_an_array(value: object) -> bool:
+    """Whether ``==`` of the object tells about its elements: it is then compared by identity."""
+    return hasattr(type(value), "__array__") and not isinstance(value, np.generic)
 
 
 def _bits(frame: Frame, slot: int, value: float) -> SizeSpec:

@@ -23,6 +23,7 @@ from ..function import contiguous_strides
 from ..machine import Machine, target_machine
 from ..site import Site
 from ..types import I32, I64, POINTER, VOID
+from ..uninterrupted import uninterrupted
 from .threads import Threads
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -55,8 +56,13 @@ def build_module(
 def ptx_text(kernels: Sequence[GridKernel], architecture: str) -> str:
     """The module as PTX."""
     machine = device_machine(architecture)
+    return _ptx(build_module(kernels, machine), machine)
+
+
+@uninterrupted()
+def _ptx(module: ir.Module, machine: Machine) -> str:
     emitter = target_machine(machine, 3)
-    reference = llvm.parse_assembly(str(build_module(kernels, machine)))
+    reference = llvm.parse_assembly(str(module))
     reference.data_layout = str(emitter.target_data)
     text: str = emitter.emit_assembly(reference)
     return text
