@@ -117,9 +117,7 @@ def main() -> int:
     if not np.array_equal(before, predict(data.test_x)):
         sys.exit("the restored model predicts something else")
     print(f"held-out accuracy {reached:.1%} on {len(data.test_x)} digits (wanted: 97%)")
-    print(
-        f"one step: {compiled * 1e6:.0f} us compiled, {numpy * 1e6:.0f} us in plain NumPy (best of 300)"
-    )
+    print(f"one step, best of 300: {compiled * 1e6:.0f} us, in plain NumPy {numpy * 1e6:.0f} us")
     report = write_report(
         out / "report.html", data, curve, before, train_step, (compiled, numpy), reached
     )

@@ -129,6 +129,48 @@ def test_column_sums(machine, dtype):
         np.testing.assert_array_equal(o, want)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("dtype, monoid", [(F32, "sum"), (F64, "prod"), (F32, "max"), (I32, "sum")])
+def test_short_sums_of_rows_that_all_results_share(machine, dtype, monoid):
+    k = sym("k")
+    body = (
+        Load("a", "x", (i, k), dtype),
+        Load("b", "y", (k, j), dtype),
+        Let("c", "mul", ("a", "b"), dtype),
+    )
+    reduce = Reduce(("r",), monoid, "k", sym("l"), body, ("c",), (dtype,))
+    lanes = Parallel("j", m, (reduce, Store("o", (i, j), "r")), vector=8, unroll=4)
+    params = (
+        Parameter("x", dtype, (n, sym("l")), "in"),
+        Parameter("y", dtype, (sym("l"), m), "in"),
+        Parameter("o", dtype, (n, m), "out"),
+    )
+    kernel = Kernel("pairs", params, ("n", "m", "l"), (Parallel("i", n, (lanes,)),))
+    run = Compiled(kernel, MACHINES[machine])
+    join = {"sum": np.add, "prod": np.multiply, "max": np.maximum}[monoid]
+    for length in (*range(1, 12), 28, 63, 64, 65, 200, 4100):
+        x, y = (
+            (floats(*shape) * 9).astype(dtype.numpy) for shape in ((2, length), (length, 43))
+        )
+        o = np.zeros((2, 43), dtype.numpy)
+        with np.errstate(all="ignore"):
+            run(x, y, o, n=2, m=43, l=length)
+            want = fold(join, list((x[:, :, None] * y[None]).swapaxes(0, 1)))
+        np.testing.assert_array_equal(o, want)
+
+
+@pytest.mark.parametrize("rows", [255, 256, 257, 600, 4096 + 300])
+def test_columns_of_integers_and_floats_in_groups_of_rows(rows):
+    for dtype in (F32, F64, I32):
+        reduce = Reduce(("r",), "sum", "i", n, (Load("a", "x", (i, j), dtype),), ("a",), (dtype,))
+        loop = Parallel("j", m, (reduce, Store("o", (j,), "r")), vector=8, threads=True)
+        params = (Parameter("x", dtype, (n, m), "in"), Parameter("o", dtype, (m,), "out"))
+        run = Compiled(Kernel("columns", params, ("n", "m"), (loop,)))
+        x, o = (floats(rows, 37) * 99).astype(dtype.numpy), np.zeros(37, dtype.numpy)
+        run(x, o, n=rows, m=37, chunks=[(0, 37)])
+        np.testing.assert_array_equal(o, fold(lambda a, b: a + b, list(x)))
+
+
 def softmax(vector):
     load = lambda name: Load(name, "x", (i, j), F32)
     body = (

@@ -27,6 +27,7 @@ from tracemill.compiler.kernel.schedule import (
     vectorize,
 )
 from tracemill.compiler.kernel.split import split_reduction
+from tracemill.compiler.kernel.transposed import turn_operands
 from tracemill.compiler.kernel.verifier import complaints_about, verify_kernel
 from tracemill.compiler.ops.definition import Structure
 from tracemill.compiler.passes.fuse import Fuse
@@ -126,6 +127,42 @@ def test_a_split_reduction_gives_the_same_bits(text: str, n: int, columns: int) 
         interpret(scheduled, [buffers[p.name] for p in half.params], dims)
     whole = run(kernel, arrays, dims, None)
     assert whole == [None, *[buffers[p.name].tobytes() for p in kernel.params]]
+
+
+PAIRS = """graph @f(%a: f32[n, k], %b: f32[m, k]) -> f32[n, m] {
+  %x = reshape %a {shape=[n, 1, k]} : f32[n, 1, k]
+  %y = reshape %b {shape=[1, m, k]} : f32[1, m, k]
+  %d = sub %x, %y : f32[n, m, k]
+  %q = mul %d, %d : f32[n, m, k]
+  %r = sum %q {axes=[2]} : f32[n, m]
+  return %r
+}
+"""
+
+
+@pytest.mark.parametrize("n, m, k", [(0, 3, 2), (3, 5, 1), (2, 17, 9), (4, 3, 0)])
+def test_turning_an_operand_round_changes_no_bit(n: int, m: int, k: int) -> None:
+    kernel = kernel_of(PAIRS)
+    turned = turn_operands(kernel, {"n": 900, "m": 900, "k": 20})
+    assert turned is not None
+    dims = {"n": n, "m": m, "k": k}
+    arrays = arrays_for(kernel, dims, 3)
+    buffers = {p.name: a.copy() for p, a in zip(kernel.params, arrays)}
+    for p in turned.temporaries:
+        shape = tuple(s.evaluate(dims) if isinstance(s, Dim) else s for s in p.shape)
+        buffers[p.name] = np.full(shape, 7, p.dtype.numpy)
+    for part in (*turned.copies, turned.kernel):
+        scheduled = default_schedule(part, Target(512, 2))
+        verify_kernel(scheduled)
+        interpret(scheduled, [buffers[p.name] for p in part.params], dims)
+    whole = run(kernel, arrays, dims, None)
+    assert whole == [None, *[buffers[p.name].tobytes() for p in kernel.params]]
+
+
+@pytest.mark.parametrize("hints", [{}, {"n": 2, "m": 900, "k": 20}, {"n": 9, "m": 9, "k": 999}])
+def test_an_operand_is_turned_round_only_where_rows_share_short_sums(hints) -> None:
+    assert turn_operands(kernel_of(PAIRS), hints) is None
+    assert turn_operands(kernel_of(TOTAL), {"n": 900, "m": 900}) is None
 
 
 def test_a_small_known_reduction_is_not_split() -> None:
