@@ -170,7 +170,8 @@ class Assembly:
         mine, theirs = source.note, target.note
         if not mine.strided and not theirs.strided:
             return CopyJob()
-        value = Value("x", TensorType(mine.dtype, theirs.shape))
+        shape = mine.shape if mine.strided else theirs.shape  # bytes in order have any shape
+        value = Value("x", TensorType(mine.dtype, shape))
         strided = frozenset([0]) if mine.strided else frozenset()
         region = Region((value,), (), (value,), strided, theirs.strided)
         return LaunchJob(self.kernels.ready(region), None, ((),))

@@ -82,6 +82,8 @@ class Program:
         Raises UnknownName for a name that does not exist, ArgError for a parameter that a fetch
         needs and `feed` does not give.
         """
+        if feed is not None and not isinstance(feed, Mapping):
+            raise TypeError(f"values are fed by name, as in {{'x': x}}, got {type(feed).__name__}")
         names = [fetch] if isinstance(fetch, str) else list(fetch)
         results: dict[str, Any] = {}
         by_entry: dict[str, list[str]] = {}
@@ -256,13 +258,13 @@ def _as_fed(value: Value, given: Any, name: str) -> Any:
     """The fed value as an array of the value's dtype. Raises for one of another type."""
     if value.node is None and not isinstance(given, np.ndarray | list | tuple):
         return given
-    array = np.ascontiguousarray(given)
+    array = np.ascontiguousarray(given).reshape(np.shape(given))
     if array.dtype != value.tensor.dtype.numpy or array.ndim != value.tensor.rank:
         raise error(
             "TM202",
             f"{name!r} is {value.type!r}, got {array.dtype} of shape {array.shape}",
         )
-    return array.reshape(np.shape(given))
+    return array
 
 
 def _unknown(what: str, name: str, known: Mapping[str, Any]) -> Exception:

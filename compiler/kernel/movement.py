@@ -91,7 +91,7 @@ def _run(a: Shape, b: Shape, i: int, j: int) -> tuple[int, int]:
 def _smaller(left: Size, right: Size) -> bool:
     if isinstance(left, int) and isinstance(right, int):
         return left < right
-    return modulo(right, left) == 0
+    return left != 0 and modulo(right, left) == 0  # of nothing, any run will do
 
 
 def unflatten(linear: Size, shape: Shape) -> Indices:
@@ -99,8 +99,9 @@ def unflatten(linear: Size, shape: Shape) -> Indices:
     index: list[Size] = []
     rest = linear
     for at in range(len(shape) - 1, -1, -1):
-        index.append(rest if at == 0 else modulo(rest, shape[at]))
-        rest = floor_divide(rest, shape[at]) if at else rest
+        size = shape[at] or 1  # nothing is ever read along an empty axis
+        index.append(rest if at == 0 else modulo(rest, size))
+        rest = floor_divide(rest, size) if at else rest
     return tuple(reversed(index))
 
 

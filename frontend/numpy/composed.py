@@ -46,11 +46,12 @@ def clip(
             low = None if type(high) in (int, type(None)) or high is None else int(limits.min)
         if type(high) is int and high > limits.max:
             high = None if low is None or type(low) is int else int(limits.max)
-    if value.tensor.dtype is BF16 and dtype is None:  # NumPy's own loop begins with float32
-        value = trace.cast(value, F32) if low is not None and high is not None else value
-        a = result(trace, value)
     operands = [a, *(b for b in (low, high) if b is not None)]
+    if value.tensor.dtype is BF16 and len(operands) == 3:  # NumPy's first loop is float32's
+        operands[0] = result(trace, trace.cast(value, F32))
     found = require_dtype(dtype) if dtype is not None else common_dtype(*operands)
+    if found is BF16 and len(operands) == 3 and dtype is None:
+        found = F32
     value = trace.cast(value, found)
     for bound, op in ((low, "maximum"), (high, "minimum")):
         if bound is not None:

@@ -73,6 +73,8 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     if subscript.mask is not None:
         target.write(_masked(trace, target, subscript, item))
         return
+    if not subscript.indices and _is_same_view(target, item):
+        return  # what x[a:b] += y ends with: it is written already
     dtype = target.tensor_type.dtype
     value = _assigned_value(trace, item, dtype)
     if not subscript.indices:
@@ -85,6 +87,14 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     wanted = (*shape[: subscript.axis], *spread, *shape[subscript.axis + count :])
     value = broadcast_to(trace, value, wanted, "input array")
     target.write(trace.emit("scatter", target.value, value, *subscript.indices, axes=axes)[0])
+
+
+def _is_same_view(target: TracedArray, item: Any) -> bool:
+    return (
+        type(item) is TracedArray
+        and item.base_memory is target.base_memory
+        and item.steps == target.steps
+    )
 
 
 def _assigned_value(trace: Trace, item: Any, dtype: Any) -> Value:

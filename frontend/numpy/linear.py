@@ -13,12 +13,13 @@ import numpy as np
 from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
-from tracemill.compiler.types import BF16, BOOL, F32, I64
+from tracemill.compiler.types import BF16, BOOL, I64
 
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
 from .axes import one_axis
 from .operands import common_dtype, value_of, weak_type
+from .ufuncs import call as multiply
 from .ufuncs import deliver
 from .words import broadcast_shapes, expand, reshape, spread, transpose
 
@@ -44,11 +45,12 @@ def _pair(trace: Trace, a: Any, b: Any, dtype: Any = None) -> tuple[Value, Value
 
 
 def _ufunc_pair(trace: Trace, a: Any, b: Any, dtype: Any = None) -> tuple[Value, Value]:
-    """The same for NumPy's ufuncs, whose first loop for bfloat16 is that of float32."""
-    left, right = _pair(trace, a, b, dtype)
-    if left.tensor.dtype is BF16 and dtype is None:
-        return trace.cast(left, F32), trace.cast(right, F32)
-    return left, right
+    """The same for NumPy's ufuncs, which have no loop for bfloat16 and take another."""
+    left, right = value_of(a), value_of(b)
+    given = (left.tensor.dtype, right.tensor.dtype)
+    if BF16 in given and dtype is None:
+        dtype = np.matmul.resolve_dtypes((given[0].numpy, given[1].numpy, None))[2]
+    return _pair(trace, a, b, dtype)
 
 
 def matmul(
@@ -155,15 +157,10 @@ def inner(a: Any, b: Any, /) -> Any:
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """np.outer"""
     trace = running()
-    x, y = _pair(trace, a, b)
+    x, y = value_of(a), value_of(b)
     column = reshape(trace, x, (product(x.tensor.shape), 1))
     row = reshape(trace, y, (1, product(y.tensor.shape)))
-    made = trace.emit("mul", column, row)
-    return (
-        result(trace, made)
-        if out is None
-        else deliver(trace, made, out, True, "same_kind", "outer")
-    )
+    return multiply(np.multiply, (fresh(trace, column), fresh(trace, row)), out=out)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:

@@ -6,6 +6,7 @@ Not here: joining and repeating (joining.py), subscripts (indexing.py).
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,11 @@ def _settle_layout(array: TracedArray, new: tuple[Size, ...] = ()) -> None:
     trace.fix_layout(array.base_memory.layout_of)
     for size in (*array.tensor_type.shape, *new):
         trace.sizes.equal(size, 1, "whether a reshape is a view depends on axes of size 1")
+    strides = array.element_strides()
+    kept = [(n, s) for n, s in zip(array.tensor_type.shape, strides, strict=True) if n != 1]
+    for (_, outer), (size, inner) in itertools.pairwise(kept):
+        if isinstance(inner, int) and isinstance(outer, int) and inner:  # of an array with gaps
+            trace.sizes.equal(size * inner, outer, "whether a reshape is a view depends on gaps")
 
 
 def ravel(a: Any, order: str = "C") -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..compiled import jit
+from ..compiler.errors import error
 from ..compiler.types import F32, F64, U64, DType
 from ..lifted import counted
 from ..numpy.operands import value_of
@@ -147,4 +148,7 @@ def _unit(bits: Any, dtype: DType) -> Any:
 
 
 def _shape(shape: Any) -> tuple[Any, ...]:
-    return tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    if any(type(size) is int and size < 0 for size in sizes):
+        raise error("TM242", f"a shape has no negative sizes, got {sizes}")
+    return sizes

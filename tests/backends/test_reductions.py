@@ -149,9 +149,7 @@ def test_short_sums_of_rows_that_all_results_share(machine, dtype, monoid):
     run = Compiled(kernel, MACHINES[machine])
     join = {"sum": np.add, "prod": np.multiply, "max": np.maximum}[monoid]
     for length in (*range(1, 12), 28, 63, 64, 65, 200, 4100):
-        x, y = (
-            (floats(*shape) * 9).astype(dtype.numpy) for shape in ((2, length), (length, 43))
-        )
+        x, y = ((floats(*shape) * 9).astype(dtype.numpy) for shape in ((2, length), (length, 43)))
         o = np.zeros((2, 43), dtype.numpy)
         with np.errstate(all="ignore"):
             run(x, y, o, n=2, m=43, l=length)
