@@ -130,7 +130,9 @@ def test_column_sums(machine, dtype):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("dtype, monoid", [(F32, "sum"), (F64, "prod"), (F32, "max"), (I32, "sum")])
+@pytest.mark.parametrize(
+    ("dtype", "monoid"), [(F32, "sum"), (F64, "prod"), (F32, "max"), (I32, "sum")]
+)
 def test_short_sums_of_rows_that_all_results_share(machine, dtype, monoid):
     k = sym("k")
     body = (

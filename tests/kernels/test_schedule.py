@@ -140,7 +140,7 @@ PAIRS = """graph @f(%a: f32[n, k], %b: f32[m, k]) -> f32[n, m] {
 """
 
 
-@pytest.mark.parametrize("n, m, k", [(0, 3, 2), (3, 5, 1), (2, 17, 9), (4, 3, 0)])
+@pytest.mark.parametrize(("n", "m", "k"), [(0, 3, 2), (3, 5, 1), (2, 17, 9), (4, 3, 0)])
 def test_turning_an_operand_round_changes_no_bit(n: int, m: int, k: int) -> None:
     kernel = kernel_of(PAIRS)
     turned = turn_operands(kernel, {"n": 900, "m": 900, "k": 20})
