@@ -27,6 +27,7 @@ from ...compiler.kernel.kernel import (
 )  # fmt: skip
 from .columns import emit_column_loop, is_column_loop
 from .frame import Frame
+from .interleaved import store_rows, whole_rows
 from .loops import emit_for, emit_if, emit_loop, emit_parallel
 from .reduce import emit_reduce
 from .scan import emit_scan
@@ -72,6 +73,12 @@ EMITTERS: Mapping[type[Any], Callable[..., None]] = {
 
 
 def emit_block(frame: Frame, statements: Iterable[Statement]) -> None:
-    """Emit statements in order."""
-    for statement in statements:
-        EMITTERS[type(statement)](frame, statement)
+    """Emit statements in order; columns that fill rows are stored together."""
+    block = tuple(statements)
+    rows = whole_rows(frame, block) if frame.lanes.width > 1 else {}
+    for statement in block:
+        together = rows.get(id(statement))
+        if together is None:
+            EMITTERS[type(statement)](frame, statement)
+        elif together:
+            store_rows(frame, together)

@@ -31,6 +31,7 @@ from .control import fail_where
 from .conversions import to_index
 from .frame import Buffer, Frame, Lanes, offset_bytes
 from .indices import lane_size, scalar_size
+from .interleaved import load_column
 from .scalar import constant_lane, emit_body
 from .slot import Slot
 from .slots import slot_lane
@@ -62,6 +63,10 @@ def emit_index_value(frame: Frame, s: IndexValue) -> None:
 def emit_load(frame: Frame, s: Load) -> None:
     """A load; where its mask fails, `other`."""
     buffer = frame.buffers[s.buffer]
+    column = load_column(frame, s, buffer)
+    if column is not None:
+        frame.values[s.name] = column
+        return
     condition = None if s.mask is None else frame.values[s.mask].value
     place = _place(frame, buffer, s.index, condition, frame.codes.get(id(s)))
     if frame.ahead is not None:

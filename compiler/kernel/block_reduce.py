@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..dims import Dim, Size, maximum, minimum
-from ..ops.scalar import Scalar, trace_body
-from ..types import DType
+from ..ops.scalar import Scalar
+from .combining import combined
 from .fresh import fresh
 from .kernel import Constant, Let, Load, Local, Loop, Parallel, Reduce, Statement, Store
 from .monoids import BLOCK, FEW, LANES, MONOIDS
@@ -130,42 +130,17 @@ def combine(
     results: list[str] = []
     for at in range(0, len(a), arity):
         part = slice(at, at + arity)
-        results += _combine_one(s.monoid, s.dtypes[part], (*a[part], *b[part]), out, taken)
+        put = lambda node, args: _statement(node, args, out, taken)
+        results += combined(s.monoid, s.dtypes[part], (*a[part], *b[part]), put)
     return out, tuple(results)
 
 
-def _combine_one(
-    monoid: str,
-    dtypes: tuple[DType, ...],
-    operands: tuple[str, ...],
-    out: list[Statement],
-    taken: set[str],
-) -> list[str]:
-    arity = len(dtypes)
-    join = MONOIDS[monoid].combine
-    body = trace_body(lambda *x: join(x[:arity], x[arity:]), (*dtypes, *dtypes))
-    names: dict[Scalar, str] = dict(zip(body.params, operands))
-    stack = list(reversed(body.results))
-    while stack:
-        node = stack[-1]
-        missing = [n for n in node.args if n not in names]
-        if node not in names and missing:
-            stack.extend(missing)
-            continue
-        stack.pop()
-        if node not in names:
-            names[node] = _statement(node, names, out, taken)
-    return [names[r] for r in body.results]
-
-
-def _statement(
-    node: Scalar, names: dict[Scalar, str], out: list[Statement], taken: set[str]
-) -> str:
+def _statement(node: Scalar, args: tuple[str, ...], out: list[Statement], taken: set[str]) -> str:
     name = fresh("join", taken)
     if node.word == "const":
         out.append(Constant(name, node.attr, node.dtype))
     elif node.attr is not None:
         raise IllegalSchedule(f"a combine with {node.word} is no straight line")
     else:
-        out.append(Let(name, node.word, tuple(names[a] for a in node.args), node.dtype))
+        out.append(Let(name, node.word, args, node.dtype))
     return name

@@ -21,6 +21,7 @@ from ..types import TensorType
 from .aliasing import safe_pairs
 from .blocks import Block, Writer
 from .collapse import collapse
+from .cost import words_of
 from .kernel import (
     Check,
     Checked,
@@ -40,12 +41,12 @@ from .monoids import combining, monoid_of
 from .movement import Indices, broadcast_index, is_join, join_starts, update_position
 from .region import Lowered, Region
 from .reuse import reuse
-from .short import folded, has_short_columns
+from .short import folded, folds_short_rows, has_short_columns, is_short
 from .symbols import kernel_dims
 
 Emit = Callable[[Indices, Block], None]
 AXES = "ijklabcdefgh"
-WRITTEN_OUT = 200  # nodes that a kernel has at most when its columns are written out
+WRITTEN_OUT = 400  # words that a kernel has at most when its columns are written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +279,15 @@ class _Lowering:
 
     def _has_columns(self, domain: tuple[Size, ...]) -> bool:
         nodes = self.region.nodes
-        if len(nodes) * folded(domain[-1:]) > WRITTEN_OUT:
+        if not domain or not is_short(domain[-1]):
             return False
+        words = sum(_words(n) for n in nodes)
+        if words * folded(domain[-1:]) > WRITTEN_OUT:
+            return False  # compiling it would take longer than it gains
+        whole = _extents(domain)
         return any(
-            has_short_columns(n) and _extents(_shape(n.results[0])) == _extents(domain)
+            (has_short_columns(n) and _extents(_shape(n.results[0])) == whole)
+            or (folds_short_rows(n) and _extents(_shape(n.operands[0])) == whole)
             for n in nodes
         )
 
@@ -358,6 +364,12 @@ def _parameter(name: str, value: Value, mode: str, strided: bool = False) -> Par
 
 def _shape(value: Value) -> tuple[Size, ...]:
     return value.type.shape if isinstance(value.type, TensorType) else ()
+
+
+def _words(node: Node) -> int:
+    if node.op.structure is not Structure.ELEMENTWISE:
+        return 1
+    return words_of(node.op, tuple(v.tensor.dtype for v in node.operands), node.attrs)
 
 
 def _extents(shape: tuple[Size, ...]) -> tuple[Size, ...]:

@@ -18,8 +18,10 @@ from typing import Any
 from ..dims import Dim, Size
 from ..ir.graph import Node, Value
 from ..ops.definition import Structure
+from ..ops.scalar import Scalar
 from ..types import BOOL, I64, DType
 from .blocks import Block, Writer
+from .combining import combined
 from .kernel import Checked, IndexValue, Let, Load, Reduce
 from .monoids import Monoid, monoid_of, state_dtypes, widened
 from .movement import Indices, Part, broadcast_index, movement_of
@@ -186,6 +188,19 @@ class Values:
 
     # -- reductions
 
+    def _both(self, hint: str, monoid: Monoid, dtype: DType, first: str, second: str) -> str:
+        w = self.writer
+
+        def put(node: Scalar, args: tuple[str, ...]) -> str:
+            if node.word == "const":
+                return w.constant(node.attr, node.dtype)
+            if node.attr is not None:
+                raise Unlowered(f"{monoid.name} folds with {node.word}")
+            return w.let(hint, node.word, args, node.dtype)
+
+        (name,) = combined(monoid.name, (dtype,), (first, second), put)
+        return name
+
     def _written_out(self, value: Value, node: Node, index: Indices, mask: str | None) -> str:
         """Few elements, one after another in memory's order."""
         source, axes = node.operands[0], sorted(node.attrs["axes"])
@@ -197,9 +212,7 @@ class Values:
             for axis, i in zip(axes, at):
                 whole.insert(axis, i)
             name = self._lifted(self.at(source, tuple(whole), mask), source.tensor.dtype, monoid)
-            assert monoid.word is not None
-            args = (total, name)
-            total = self.writer.let(value.name, monoid.word, args, dtype) if total else name
+            total = self._both(value.name, monoid, dtype, total, name) if total else name
         return self._narrowed(total, dtype, value)
 
     def _reduction(self, value: Value, node: Node, index: Indices) -> str:

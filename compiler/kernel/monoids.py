@@ -47,7 +47,6 @@ class Monoid:
     lift: the operand's element (converted to the accumulation dtype) is the state's first part;
     an indexed monoid's second part is the element's index.
     ops: the ops that fold with this monoid.
-    word: the operation that `combine` is, where it is one.
     """
 
     name: str
@@ -57,7 +56,6 @@ class Monoid:
     combine: Callable[[State, State], State]
     empty: Callable[[DType], tuple[Any, ...]] | None
     ops: tuple[str, ...] = field(default=())
-    word: str | None = None
 
     @property
     def indexed(self) -> bool:
@@ -130,8 +128,12 @@ def _beats(challenger: Scalar, holder: Scalar, least: bool) -> Scalar:
 
 def _extreme(least: bool) -> Callable[[State, State], State]:
     def combine(a: State, b: State) -> State:
-        keep = _kept(a[0], _beats(b[0], a[0], least))
-        return (select(keep, a[0], b[0]),)
+        x, y = a[0], b[0]
+        if not x.dtype.is_float:
+            return (select(_kept(x, _beats(y, x, least)), x, y),)
+        # As processors have it: one instruction, and one comparison for a NaN that comes later.
+        better = select((y < x) if least else (x < y), y, x)
+        return (select(is_nan(y), y, better),)
 
     return combine
 
@@ -166,20 +168,18 @@ _one = lambda dtype: (1,)
 
 SUM = Monoid(
     "sum", 1, widened, lambda d: (negative_zero(d),), lambda a, b: (_plus(a[0], b[0]),),
-    lambda d: (0,), ("sum", "cumsum", "scatter_add"), "add",
+    lambda d: (0,), ("sum", "cumsum", "scatter_add"),
 )  # fmt: skip
-PROD = Monoid(
-    "prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod"), "mul"
-)
+PROD = Monoid("prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod"))
 MIN = Monoid("min", 1, widened, lambda d: (highest(d),), _extreme(True), None, ("min",))
 MAX = Monoid("max", 1, widened, lambda d: (lowest(d),), _extreme(False), None, ("max",))
 ANY = Monoid(
     "any", 1, lambda d: BOOL, lambda d: (False,), lambda a, b: (a[0] | b[0],),
-    lambda d: (False,), ("any",), "or",
+    lambda d: (False,), ("any",),
 )  # fmt: skip
 ALL = Monoid(
     "all", 1, lambda d: BOOL, lambda d: (True,), lambda a, b: (a[0] & b[0],),
-    lambda d: (True,), ("all",), "and",
+    lambda d: (True,), ("all",),
 )  # fmt: skip
 ARGMIN = Monoid(
     "argmin", 2, widened, lambda d: (highest(d), _NOWHERE), _arg_extreme(True), None, ("argmin",)

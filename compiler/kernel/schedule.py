@@ -16,12 +16,14 @@ from ..dims import Dim
 from .kernel import (
     Checked,
     Constant,
+    For,
     IndexValue,
     Kernel,
     Let,
     Load,
     Parallel,
     Reduce,
+    Scan,
     Statement,
     Store,
     Update,
@@ -58,13 +60,16 @@ def vectorize(kernel: Kernel, axis: str, lanes: int) -> Kernel:
     """Run `lanes` iterations of an axis at once.
 
     Legal for a parallel axis with no other vector axis in or around it and no ordered loop that
-    stores in it; for a reduce axis that is not inside a vector axis.
+    stores in it; for a reduce axis that is not inside a vector axis. No loop inside may depend
+    on the axis: lanes go together.
     """
     loop = find_axis(kernel, axis)
     if any(getattr(s, "vector", 0) for s in walk(loop.body)):
         raise IllegalSchedule(f"{axis} has a vector axis inside")
     if any(getattr(s, "vector", 0) for s in _around(kernel, axis)):
         raise IllegalSchedule(f"{axis} is inside a vector axis")
+    if is_ragged(loop):
+        raise IllegalSchedule(f"loops inside {axis} differ from lane to lane")
     return _mark(kernel, axis, vector=lanes)
 
 
@@ -157,13 +162,15 @@ def _in_nest(loop: Parallel | Reduce, lanes: int, outermost: bool) -> list[Choic
     inner = [s for s in loop.body if bodies(s)]
     small = isinstance(loop.extent, int) and loop.extent < max(2, lanes // 2)
     if isinstance(loop, Reduce):
-        alone = inner or small or loop.tree or not _runs_along(loop)
-        return [] if alone else [(loop.axis, 1)]
+        good = outermost or _runs_along(loop)
+        return [(loop.axis, 1)] if good and not small and _is_plain(loop) else []
     if not inner:
         return [] if small else [(loop.axis, 1)]
     below = _vector_axes(loop.body, lanes, False)
     if below or small:
         return below
+    if is_ragged(loop):
+        return [(s.axis, 1) for s in inner if isinstance(s, Reduce) and _is_plain(s)]
     if all(isinstance(s, Parallel | Reduce) for s in inner):
         light = sum(isinstance(s, Let) for s in walk(loop.body)) <= 8
         if not any(isinstance(s, Reduce) for s in inner):
@@ -172,6 +179,16 @@ def _in_nest(loop: Parallel | Reduce, lanes: int, outermost: bool) -> list[Choic
             return [(loop.axis, COLUMNS if light else 2)]
         return [(loop.axis, RESULTS if light else 1)]
     return []
+
+
+def _is_plain(loop: Reduce) -> bool:
+    return not loop.tree and not any(bodies(s) for s in loop.body)
+
+
+def is_ragged(loop: Parallel | Reduce) -> bool:
+    """True where a loop inside is longer in some iterations than in others."""
+    sizes = [s.extent for s in walk(loop.body) if isinstance(s, Parallel | For | Reduce | Scan)]
+    return any(isinstance(size, Dim) and loop.axis in size.symbols() for size in sizes)
 
 
 def _runs_along(loop: Parallel | Reduce) -> bool:

@@ -3,7 +3,8 @@
 A sum over a few elements is a few operations, in order, wherever its value is needed: it costs
 no loop and may stand in the body of another reduction. Where a reduction goes down the rows of
 few columns, the columns are written out: their loops over the rows become one (reuse.py), and
-what does not depend on the column is computed once.
+what does not depend on the column is computed once. Rows of few elements that are folded are
+written out whole, so that lanes run over rows.
 
 Invariants: `FEW` elements or more are never written out, so the order is that of monoids.py.
 Not here: which nodes share a kernel (passes/fuse_groups.py), writing them (lowering).
@@ -23,8 +24,8 @@ def is_short(size: Size) -> bool:
 
 
 def is_short_fold(node: Node) -> bool:
-    """True for a reduction of few elements whose monoid is one operation."""
-    if node.op.structure is not Structure.REDUCTION or monoid_of(node.op.name).word is None:
+    """True for a reduction of few elements, none of which carries its place."""
+    if node.op.structure is not Structure.REDUCTION or monoid_of(node.op.name).indexed:
         return False
     shape = node.operands[0].tensor.shape
     return 0 < folded(tuple(shape[axis] for axis in node.attrs["axes"])) < FEW
@@ -38,6 +39,12 @@ def folded(sizes: tuple[Size, ...]) -> int:
             return 0
         total *= size
     return total
+
+
+def folds_short_rows(node: Node) -> bool:
+    """True for a reduction that is written out along the last axis alone."""
+    last = node.operands[0].tensor.rank - 1 if node.operands else 0
+    return is_short_fold(node) and tuple(node.attrs["axes"]) == (last,)
 
 
 def has_short_columns(node: Node) -> bool:

@@ -22,7 +22,7 @@ from ..dims import Dim
 from ..ir.graph import Graph, Node, Value
 from ..kernel.lowering import is_update
 from ..kernel.movement import is_join, is_view
-from ..kernel.short import is_short_fold
+from ..kernel.short import folded, is_short, is_short_fold
 from ..ops.definition import Structure
 from ..types import TensorType, TokenType
 from .fuse_group import Group, Limits, Shape, is_fill, is_plain_move, words_in
@@ -34,6 +34,7 @@ from .fuse_sites import (
     folded_site,
     operand_sites,
     reduced_site,
+    short_loop,
     used_loops,
     with_short_columns,
 )
@@ -229,14 +230,21 @@ class Grouping:
 
     def _worth(self, group: Group, sites: Iterable[Site], shape: Shape, words: int) -> bool:
         """True where computing the value at `sites` costs no more than it should."""
-        contexts: set[int] = set()
+        contexts: dict[int, tuple[int, ...] | None] = {}
+        last = len(group.domain) - 1
+        short = last >= 0 and is_short(group.domain[last])
+        column = short_loop(folded(group.domain[last:])) if short else last
         for site in sites:
             if words > CHEAP:
-                if site.wasteful or site.context in contexts:
+                axes = tuple([column if a == last else a for a in site.axes])
+                mine = axes if site.exact else None
+                if site.wasteful or (
+                    site.context in contexts and (not mine or contexts[site.context] != mine)
+                ):
                     return False
-                contexts.add(site.context)
+                contexts[site.context] = mine
                 loops = group.contexts[site.context]
-                used = [a for a, size in zip(site.axes, shape) if size != 1 and 0 <= a < SHORT]
+                used = [a for a, size in zip(axes, shape) if size != 1 and 0 <= a < SHORT]
                 if set(used) != set(loops[: len(used)]):
                     return False
         return len(contexts) <= 3

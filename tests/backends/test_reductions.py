@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,7 @@ from tracemill.compiler.kernel.kernel import (
     Store,
 )
 from tracemill.compiler.kernel.monoids import fold
-from tracemill.compiler.types import F32, F64, I32, I64
+from tracemill.compiler.types import F32, F64, I8, I32, I64
 
 pytestmark = pytest.mark.cpu
 
@@ -29,6 +32,7 @@ MACHINES = {
     "v2": level_machine("x86-64-v2"),
 }
 RNG = np.random.default_rng(5)
+KEPT = []  # memory of arrays with a guard behind them
 
 
 def floats(*shape, dtype=np.float32):
@@ -157,6 +161,39 @@ def test_short_sums_of_rows_that_all_results_share(machine, dtype, monoid):
             run(x, y, o, n=2, m=43, l=length)
             want = fold(join, list((x[:, :, None] * y[None]).swapaxes(0, 1)))
         np.testing.assert_array_equal(o, want)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("columns", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [F32, F64, I32, I8])
+def test_columns_of_few_are_picked_out_of_rows(machine, columns, dtype):
+    loads = tuple(Load(f"a{c}", "x", (i, c), dtype) for c in range(columns))
+    names = tuple(a.name for a in loads)
+    total = tuple(f"r{c}" for c in range(columns))
+    reduce = Reduce(total, "sum", "i", n, loads, names, (dtype,) * columns, vector=16)
+    stores = tuple(Store("o", (c,), name) for c, name in enumerate(total))
+    params = (Parameter("x", dtype, (n, columns), "in"), Parameter("o", dtype, (columns,), "out"))
+    run = Compiled(Kernel("few", params, ("n",), (reduce, *stores)), MACHINES[machine])
+    for size in (*range(20), 63, 64, 65, 5000):
+        x, o = at_the_end_of_a_page(floats(size, columns) * 99, dtype), np.ones(columns)
+        o = o.astype(dtype.numpy)
+        run(x, o, n=size)
+        with np.errstate(all="ignore"):
+            want = fold(lambda a, b: a + b, list(x)) if size else np.zeros(columns)
+        np.testing.assert_array_equal(o, want)
+
+
+def at_the_end_of_a_page(values, dtype):
+    """The array where reading one byte beyond it ends the process."""
+    size = values.size * dtype.itemsize
+    whole = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, whole + mmap.PAGESIZE)
+    KEPT.append(memory)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + whole), mmap.PAGESIZE, 0)
+    made = np.frombuffer(memory, dtype.numpy, values.size, whole - size).reshape(values.shape)
+    made[...] = values.astype(dtype.numpy)
+    return made
 
 
 @pytest.mark.parametrize("rows", [255, 256, 257, 600, 4096 + 300])

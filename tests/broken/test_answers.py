@@ -166,3 +166,31 @@ def test_calls_from_an_event_loop() -> None:
 
     for k, got in enumerate(asyncio.run(run())):
         assert got.tolist() == [k] * 3
+
+
+def test_random_shapes_have_no_negative_sizes() -> None:
+    for draw in (tm.random.Generator(seed=1).normal, tm.random.Generator(seed=1).integers):
+        arguments = (0, 3) if draw.__name__ == "integers" else ()
+        with pytest.raises(ValueError, match=r"\[TM242\]"):
+            draw(*arguments, shape=(2, -1))
+
+
+def test_what_is_fed_without_names_is_refused() -> None:
+    program = tm.Program(twice=lambda x: x * 2)
+    with pytest.raises(TypeError, match="fed by name"):
+        program.run("twice", np.ones(3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [50, 5000])
+def test_part_of_an_argument_changed_in_place(size: int) -> None:
+    def function(x: Any) -> Any:
+        part = x[10:]
+        x[10:] *= 2
+        x[1:-1] += x[2:] - x[:-2]
+        x[3] -= x[4]
+        return part * 1, x[10:]
+
+    mine, theirs = np.arange(float(size)), np.arange(float(size))
+    for got, want in zip(tm.jit(function)(mine), function(theirs), strict=True):
+        np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(mine, theirs)

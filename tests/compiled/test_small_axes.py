@@ -57,10 +57,62 @@ def test_pairs_of_points_are_one_kernel_without_an_array_of_pairs(function, axes
     for size in (50, 1, 7, 131):
         points = rng.standard_normal((size, axes))
         other = rng.uniform(0.5, 1.5, size) if function is forces else points[::-1].copy()
-        np.testing.assert_allclose(compiled(points, other), function(points, other), rtol=1e-12)
+        want = function(points, other)
+        near = 1e-12 * np.abs(want).max()
+        np.testing.assert_allclose(compiled(points, other), want, rtol=1e-12, atol=near)
     plan = str(compiled.lower(points, other).plan)
     assert plan.count("launch") == 1
     assert "temporary" not in plan
+
+
+@pytest.mark.parametrize("columns", [2, 3, 5, 7])
+def test_few_columns_are_summed_by_blocks_of_rows(columns, rng):
+    sums = tm.jit(lambda x: (x.sum(axis=0), (x * x).mean(axis=0), x[:, 1].sum(), x.max(axis=0)))
+    for rows in (20_000, 1, 5, 4097, 70_000):
+        x = rng.standard_normal((rows, columns))
+        got = sums(x)
+        want = (x.sum(axis=0), (x * x).mean(axis=0), x[:, 1].sum(), x.max(axis=0))
+        for mine, theirs in zip(got, want):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def swapped(x):
+    x[:, 0], x[:, 1] = x[:, 1] * 2, x[:, 0] + x.sum(axis=1)
+    return x
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_few_elements_are_read_and_written_whole(columns, dtype, rng):
+    unit = tm.jit(lambda x: x / np.sqrt((x * x).sum(axis=1, keepdims=True)))
+    soft, exchange = tm.jit(softmax), tm.jit(swapped)
+    for rows in (100, 1, 15, 16, 17, 33):
+        x = rng.standard_normal((rows, columns)).astype(dtype)
+        np.testing.assert_allclose(soft(x), softmax(x), rtol=1e-5)
+        want = x / np.sqrt((x * x).sum(axis=1, keepdims=True))
+        np.testing.assert_array_equal(unit(x), want)
+        mine, theirs = x.copy(), x.copy()
+        with tm.disable_jit():
+            swapped(theirs)
+        exchange(mine)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    assert str(soft.lower(x).plan).count("launch") == 1
+
+
+@pytest.mark.parametrize("columns", [3, 9, 70])
+def test_the_largest_of_numbers_with_a_nan_is_a_nan(columns, rng):
+    rows = rng.standard_normal((40, columns))
+    rows[::3, columns // 2] = np.nan
+    rows[1::3, -1] = np.inf
+    for name in ("max", "min"):
+        compiled = tm.jit(lambda x, name=name: (getattr(x, name)(1), getattr(x, name)(0)))
+        for mine, axis in zip(compiled(rows), (1, 0)):
+            np.testing.assert_array_equal(mine, getattr(rows, name)(axis))
 
 
 def test_distances_of_points_read_an_operand_turned_round(rng):

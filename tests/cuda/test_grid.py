@@ -98,7 +98,7 @@ def test_rows_of_unknown_length_run_over_blocks_of_elements():
     mapped = map_to_grid(row_sums())
     assert "s = reduce sum chunk in (((m + 4095) // 4096)) [tree] {" in kernel_text(mapped.kernel)
     rng = np.random.default_rng(1)
-    for size in (0, 1, 63, 64, 65, 5000):
+    for size in (0, 1, 2, 7, 8, 9, 63, 64, 65, 4099, 5000):
         x = rng.standard_normal((2, size)).astype(np.float32)
         mine, theirs = np.ones(2, np.float32), np.zeros(2, np.float32)
         interpret(mapped.kernel, [x, mine], {"n": 2, "m": size})

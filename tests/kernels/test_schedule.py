@@ -15,7 +15,7 @@ from random_graphs import random_graph
 from tracemill.compiler.dims import Dim
 from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.kernel.interpreter import interpret
-from tracemill.compiler.kernel.kernel import Kernel, Parallel, walk
+from tracemill.compiler.kernel.kernel import Kernel, Parallel, Reduce, walk
 from tracemill.compiler.kernel.lowering import lower
 from tracemill.compiler.kernel.region import Region, region_of
 from tracemill.compiler.kernel.schedule import (
@@ -186,6 +186,18 @@ def test_a_vector_axis_is_not_put_around_or_inside_another() -> None:
     kernel = vectorize(kernel_of(ROWS), "i", 8)
     with pytest.raises(IllegalSchedule):
         vectorize(kernel, "j", 8)
+
+
+def test_lanes_never_run_along_an_axis_on_which_a_loop_inside_depends() -> None:
+    halves = split_reduction(kernel_of(TOTAL), {})
+    assert halves is not None
+    kernel = halves.first
+    blocks = next(s for s in kernel.body if isinstance(s, Parallel))
+    with pytest.raises(IllegalSchedule):
+        vectorize(kernel, blocks.axis, 8)
+    scheduled = default_schedule(kernel, Target(512, 2))
+    assert not any(isinstance(s, Parallel) and s.vector for s in walk(scheduled.body))
+    assert any(isinstance(s, Reduce) and s.vector for s in walk(scheduled.body))
 
 
 def test_threads_take_only_the_one_outermost_loop() -> None:
