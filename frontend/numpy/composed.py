@@ -12,7 +12,7 @@ import numpy as np
 
 from tracemill.compiler.types import BF16, BOOL, F32
 
-from ..tracing.state import fail, require_dtype, running
+from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
 from .axes import one_axis
 from .movement import view_of
@@ -46,12 +46,11 @@ def clip(
             low = None if type(high) in (int, type(None)) or high is None else int(limits.min)
         if type(high) is int and high > limits.max:
             high = None if low is None or type(low) is int else int(limits.max)
+    a = a if is_traced(a) and hasattr(a, "tensor_type") else result(trace, value)  # no weak number
     operands = [a, *(b for b in (low, high) if b is not None)]
-    if value.tensor.dtype is BF16 and len(operands) == 3:  # NumPy's first loop is float32's
-        operands[0] = result(trace, trace.cast(value, F32))
+    if len(operands) == 3:  # with both bounds it is a ufunc, whose first loop is float32's
+        operands = [_no_bfloat16(trace, operand) for operand in operands]
     found = require_dtype(dtype) if dtype is not None else common_dtype(*operands)
-    if found is BF16 and len(operands) == 3 and dtype is None:
-        found = F32
     value = trace.cast(value, found)
     for bound, op in ((low, "maximum"), (high, "minimum")):
         if bound is not None:
@@ -64,6 +63,12 @@ def clip(
     if out is not None or where is not True:
         return deliver(trace, value, out, where, casting, "clip")
     return result(trace, value)
+
+
+def _no_bfloat16(trace: Trace, operand: Any) -> Any:
+    if type(operand) in (int, float, bool) or value_of(operand).tensor.dtype is not BF16:
+        return operand
+    return result(trace, trace.cast(value_of(operand), F32))
 
 
 def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:

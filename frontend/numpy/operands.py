@@ -93,7 +93,7 @@ def nested(item: list[Any] | tuple[Any, ...], dtype: DType | None = None) -> Val
         return trace.builder.constant(array.astype(found.numpy))
     parts = [nested(part) if isinstance(part, list | tuple) else value_of(part) for part in item]
     if dtype is None:
-        dtype = require_dtype(np.result_type(*[weak_type(part) for part in flat(item)]))
+        dtype = require_dtype(np.result_type(*[_own_type(part) for part in flat(item)]))
     shape = parts[0].tensor.shape
     rows = []
     for part in parts:
@@ -129,12 +129,18 @@ def weak_type(item: Any) -> Any:
         return item if kind is not int else (0 if -(2**63) <= item < 2**63 else item)
     if isinstance(item, list | tuple):
         return (
-            np.result_type(*[weak_type(part) for part in flat(item)]) if item else np.dtype(float)
+            np.result_type(*[_own_type(part) for part in flat(item)]) if item else np.dtype(float)
         )
     dtype = getattr(item, "dtype", None)
     if dtype is None:
         raise not_an_array(item)
     return dtype
+
+
+def _own_type(item: Any) -> np.dtype[Any]:
+    """The dtype of a part of a list, where Python numbers are not weak."""
+    found = weak_type(item)
+    return found if isinstance(found, np.dtype) else np.asarray(found).dtype
 
 
 def not_an_array(item: Any) -> Exception:

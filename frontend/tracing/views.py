@@ -327,8 +327,13 @@ def _axis_order(shape: tuple[Size, ...], strides: Strides | None) -> tuple[int, 
     order: list[int] = []
     for axis, stride in enumerate(strides):
         place = len(order)
-        while place and _smaller(abs_size(strides[order[place - 1]]), abs_size(stride)):
-            place -= 1
+        for at in range(len(order), 0, -1):
+            other = strides[order[at - 1]]
+            if other == 0 or stride == 0:  # repeated elements: no order between these two
+                continue
+            if not _smaller(abs_size(other), abs_size(stride)):
+                break
+            place = at - 1
         order.insert(place, axis)
     return tuple(order)
 

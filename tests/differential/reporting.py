@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def _wrong(
     return []
 
 
-def script(program: Program, args: Sequence[Any], found: Sequence[str]) -> str:
+def script(program: Program, args: Sequence[Any], found: Iterable[str]) -> str:
     """The program, its arguments and what was wrong."""
     rows = [*found, program.source]
     for name, parameter, arg in zip(NAMES, program.parameters, args):

@@ -1,8 +1,8 @@
 """Random NumPy programs give what NumPy gives, with all passes, with none, and in any order.
 
-Each program is called with three choices of sizes, 0 and 1 among them. They run as traced graphs
-under the reference evaluator, which is quick, always the same ones; those that are compiled, and
-fresh ones, run in the nightly tier. A failure prints the smallest program that still fails.
+Each program is called with three choices of sizes, 0 and 1 among them. Most run as traced graphs
+under the reference evaluator, which is quick; a part of them is compiled. `--seed` repeats a
+run; a failure prints the smallest program that still fails, ready to be run.
 
 Not here: random graphs below the frontend (tests/kernels/test_plans.py, tests/passes).
 """
@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from mill import same
 from numpy_lines import lines
 from traced import TracedCall
 from tracemill.arguments import Signature, flat_call
@@ -91,23 +90,23 @@ def compare_graphs(rng: np.random.Generator) -> int:
             found = judge.check(program, made, args, wanted)
             names = [step.name for step in passes]
             assert not found, f"after {names}\n{script(program, args, found)}"
-            results = tuple(np.asarray(r) for r in made(*programs.copied(args)))
+            if any(step.noise == "sum" for step in program.steps):
+                continue  # the evaluator adds as NumPy does, by how arrays lie in memory
+            results = made(*programs.copied(args))
             plain = plain or results
-            assert same(plain, results), f"other bits after {names}\n{program.source}"
+            other = [judge.difference(b, a, ()) for a, b in zip(plain, results)]
+            assert not any(other), f"after {names}\n{script(program, args, map(str, other))}"
     return len(served)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(COMPILED))
-def test_compiled_programs_equal_numpy(part: int) -> None:
-    rng = np.random.default_rng(part)
+def test_compiled_programs_equal_numpy(part: int, rng: np.random.Generator) -> None:
     for number in range(PER_TEST):
         compare_compiled(rng, number + part)
 
 
 @pytest.mark.parametrize("part", range(GRAPHS))
-def test_graphs_equal_numpy_after_passes_in_any_order(part: int) -> None:
-    rng = np.random.default_rng(part)
+def test_graphs_equal_numpy_after_passes_in_any_order(part: int, rng: np.random.Generator) -> None:
     served = sum(compare_graphs(rng) for _ in range(PER_TEST))
     assert served > PER_TEST, f"in part {part} hardly a trace served a second size"
 
@@ -128,4 +127,5 @@ def test_programs_are_long_and_use_every_line(rng: np.random.Generator) -> None:
         steps.append(len(program.steps))
         used.update(step.line for step in program.steps)
     assert np.mean(steps) >= 20
-    assert {line.text for line in lines()} <= set(used), "some lines were never used"
+    never = {line.text for line in lines()} - set(used)
+    assert len(never) <= 2, never  # by chance a rare one may be missing
