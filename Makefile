@@ -3,6 +3,6 @@
 
 PYTHON ?= python3
 
-.PHONY: demo test test-all nightly bench docs dev lint typecheck clean
-demo test test-all nightly bench docs dev lint typecheck clean:
+.PHONY: help demo test test-all nightly bench docs dev lint typecheck clean
+help demo test test-all nightly bench docs dev lint typecheck clean:
 	@$(PYTHON) dev.py $@ $(ARGS)

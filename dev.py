@@ -457,9 +457,12 @@ def usage():
 
 def main(argv):
     """Run one command; return its exit status."""
-    if not argv or argv[0] not in COMMANDS:
+    if not argv or argv[0] in ("help", "-h", "--help"):
         print(usage())
-        return 0 if argv[:1] in (["-h"], ["--help"]) else 2
+        return 0
+    if argv[0] not in COMMANDS:
+        print("there is no command {!r}\n{}".format(argv[0], usage()))
+        return 2
     try:
         check_python()
         return COMMANDS[argv[0]](argv[1:])

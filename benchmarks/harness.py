@@ -59,13 +59,14 @@ class Worker:
 
 @dataclass
 class Measurement:
-    """One contender on one workload."""
+    """One contender on one workload. unequal: with looser numerics, so never compared."""
 
     contender: str
     failed: str | None = None
     first_call: float | None = None
     error: float | None = None
     accurate: bool = False
+    unequal: bool = False
     time: Estimate | None = None
     blocks: list[list[float]] = field(default_factory=list)
 
@@ -82,12 +83,34 @@ class Outcome:
     bandwidth_fraction: float | None = None
     flops_fraction: float | None = None
 
+    @property
+    def missing(self) -> Sequence[str]:
+        """Peers that gave no time."""
+        return [m.contender for m in self.measurements[1:] if m.time is None and not m.unequal]
+
+    @property
+    def met(self) -> bool:
+        """Whether all peers were there and none was faster, interval included."""
+        return self.ratio is not None and self.ratio.low >= 1.0 and not self.missing
+
+    @property
+    def roofline(self) -> tuple[float, str] | None:
+        """The share of the limit that is nearer, and its name; None for a call too small."""
+        known = [
+            (fraction, limit)
+            for fraction, limit in (
+                (self.bandwidth_fraction, "copy bandwidth"), (self.flops_fraction, "FMA peak"),
+            )
+            if fraction is not None
+        ]  # fmt: skip
+        return max(known, default=None)
+
     def as_json(self) -> Mapping[str, Any]:
         """Plain data, without the raw blocks."""
         data = asdict(self)
         for measurement in data["measurements"]:
             del measurement["blocks"]
-        return data
+        return {**data, "missing": self.missing, "met": self.met}
 
 
 def run_workload(
@@ -95,10 +118,13 @@ def run_workload(
 ) -> Outcome:
     """Measure `workload` once with sizes drawn from `seed`."""
     sizes = workload.draw(np.random.default_rng(seed))
-    chosen = [*BASE_CONTENDERS, *(p for p in peers if p in workload.peers)]
+    unequal = [p for p in workload.unequal if p.split()[0] in peers]
+    chosen = [*BASE_CONTENDERS, *(p for p in peers if p in workload.peers), *unequal]
     workers = [Worker(contender) for contender in chosen]
     try:
         results = [_prepared(worker, workload, sizes, seed) for worker in workers]
+        for measurement in results:
+            measurement.unequal = measurement.contender in unequal
         alive = [(w, m) for w, m in zip(workers, results, strict=True) if m.failed is None]
         for _ in range(blocks):
             for worker, measurement in alive:
@@ -110,7 +136,7 @@ def run_workload(
     finally:
         for worker in workers:
             worker.close()
-    return _judged(workload, sizes, results)
+    return judged(workload, sizes, results)
 
 
 def _prepared(
@@ -127,13 +153,14 @@ def _prepared(
     return measurement
 
 
-def _judged(workload: Workload, sizes: Mapping[str, int], results: list[Measurement]) -> Outcome:
+def judged(workload: Workload, sizes: Mapping[str, int], results: list[Measurement]) -> Outcome:
+    """Medians, the best peer and the ratio to it. results: ours first."""
     for measurement in results:
-        if measurement.failed is None:
+        if measurement.failed is None and measurement.blocks:
             measurement.time = median_of([s for block in measurement.blocks for s in block])
     outcome = Outcome(workload.name, dict(sizes), results)
     ours = results[0]
-    peers = [m for m in results[1:] if m.time is not None and m.accurate]
+    peers = [m for m in results[1:] if m.time is not None and m.accurate and not m.unequal]
     if ours.time is not None and peers:
         best = min(peers, key=lambda m: m.time.median if m.time else float("inf"))
         outcome.best_peer = best.contender

@@ -19,25 +19,32 @@ def line(outcome: Outcome) -> str:
     rows += [f"  {_measured(m)}" for m in outcome.measurements]
     if outcome.ratio is not None:
         r = outcome.ratio
-        verdict = "met" if r.low >= 1.0 else "not met"
+        verdict = "met" if outcome.met else "not met"
         rows.append(
             f"  best peer {outcome.best_peer}: its time / ours = "
             f"{r.median:.2f} [{r.low:.2f}, {r.high:.2f}]  {verdict}"
         )
-    if outcome.bandwidth_fraction is not None:
-        rows.append(f"  {outcome.bandwidth_fraction:.0%} of the copy bandwidth")
-    if outcome.flops_fraction is not None:
-        rows.append(f"  {outcome.flops_fraction:.0%} of the FMA peak")
+    if outcome.missing:
+        rows.append(f"  not met: no figure of {', '.join(outcome.missing)}")
+    rows.append(f"  {roofline(outcome)}")
     return "\n".join(rows)
+
+
+def roofline(outcome: Outcome) -> str:
+    """How near our time is to the limit that binds."""
+    if outcome.roofline is None:
+        return "too small for a roofline: what counts is the call"
+    fraction, limit = outcome.roofline
+    return f"{fraction:.0%} of the {limit}"
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """The closing lines: how many met, the geometric mean."""
     ratios = [o.ratio.median for o in outcomes if o.ratio is not None]
-    met = sum(o.ratio is not None and o.ratio.low >= 1.0 for o in outcomes)
+    met = sum(o.met for o in outcomes)
     mean = f"{geometric_mean(ratios):.2f}" if ratios else "none"
     return (
-        f"{met} of {len(outcomes)} workloads at least as fast as the best peer "
+        f"{met} of {len(outcomes)} workloads with all peers, at least as fast as the best peer "
         f"(95% interval included); geometric mean of ratios {mean}"
     )
 
@@ -71,11 +78,12 @@ def write_plot(path: Path, outcomes: Sequence[Outcome]) -> None:
 
 def _measured(m: Measurement) -> str:
     if m.failed is not None or m.time is None:
-        return f"{m.contender:14s} failed: {m.failed}"
+        return f"{m.contender:16s} failed: {m.failed}"
     error = "" if m.error is None else f"error {m.error:.1e}"
     wrong = "" if m.accurate else "  INACCURATE"
+    wrong += "  UNEQUAL NUMERICS, not compared" if m.unequal else ""
     first = "" if m.first_call is None else f"first call {m.first_call * 1e3:9.1f} ms"
-    return f"{m.contender:14s} {_time(m.time)}  {first}  {error}{wrong}"
+    return f"{m.contender:16s} {_time(m.time)}  {first}  {error}{wrong}"
 
 
 def _time(estimate: Estimate) -> str:

@@ -28,7 +28,7 @@ x = {wrap}(rng.standard_normal((16, 32)).astype(np.float32))
 w = {wrap}((rng.standard_normal((32, 32)) * 0.01).astype(np.float32))
 def stack(x, w):
     for _ in range({layers}):
-        x = x + {lib}.tanh(x @ w - x.mean())
+        x = x + {lib}.tanh(x @ w - {mean}(x))
     return x
 f = {decorate}(stack)
 t = time.perf_counter(); {finish}(f(x, w)); print(time.perf_counter() - t)
@@ -37,6 +37,7 @@ _OWN = {
     "setup": "import tracemill as tm, llvmlite.binding",
     "decorate": "tm.jit",
     "lib": "np",
+    "mean": "np.mean",
     "wrap": "",
     "finish": "",
 }
@@ -50,6 +51,7 @@ _STYLES: Mapping[str, Mapping[str, str]] = {
         "setup": "import jax, jax.numpy as jnp\njnp.ones(2).block_until_ready()",
         "decorate": "jax.jit",
         "lib": "jnp",
+        "mean": "jnp.mean",
         "wrap": "jnp.asarray",
         "finish": "jax.block_until_ready",
     },
@@ -57,7 +59,16 @@ _STYLES: Mapping[str, Mapping[str, str]] = {
         "setup": "import torch",
         "decorate": "torch.compile",
         "lib": "torch",
+        "mean": "torch.mean",
         "wrap": "torch.from_numpy",
+        "finish": "",
+    },
+    "tensorflow": {
+        "setup": "import tensorflow as tf\ntf.function(lambda x: x + 1)(tf.ones(2))",
+        "decorate": "tf.function(jit_compile=True)",
+        "lib": "tf",
+        "mean": "tf.reduce_mean",
+        "wrap": "tf.constant",
         "finish": "",
     },
     "numba": {**_OWN, "setup": "import numba", "decorate": "numba.njit"},
@@ -66,7 +77,7 @@ _STYLES: Mapping[str, Mapping[str, str]] = {
 
 def import_times(runs: int = 7) -> Mapping[str, Estimate | str]:
     """Seconds that importing each package adds after NumPy."""
-    packages = ("tracemill", "jax", "torch", "numba", "tensorflow")
+    packages = ("tracemill", "jax", "torch", "numba", "tensorflow", "onnxruntime")
     return {package: _figure(_IMPORT.format(package), runs) for package in packages}
 
 
@@ -76,7 +87,7 @@ def first_calls(runs: int = 3) -> Mapping[str, Mapping[str, Estimate | str]]:
     deep = {
         name: _figure(_LAYERS.format(layers=1000, **style), 1)
         for name, style in _STYLES.items()
-        if name in ("tracemill", "tracemill, no cache", "jax")
+        if name in ("tracemill", "tracemill, no cache", "jax", "tensorflow")
     }
     return {"5 operations": small, "1000 layers": deep}
 

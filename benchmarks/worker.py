@@ -45,7 +45,8 @@ OWN_FORMS: Mapping[str, Callable[[Workload], Function]] = {
 PACKAGES = {
     "tracemill": "tracemill", "numpy": "numpy", "jax": "jax", "torch": "torch",
     "torch.compile": "torch", "numba": "numba", "numexpr": "numexpr",
-    "tensorflow": "tensorflow",
+    "torch.autotuned": "torch", "tensorflow": "tensorflow-cpu", "onnxruntime": "onnxruntime",
+    "numba fastmath": "numba",
 }  # fmt: skip
 
 
@@ -67,7 +68,8 @@ class Session:
         rng = np.random.default_rng(request["seed"])
         inputs = workload.inputs(rng, request["sizes"])
         form = OWN_FORMS.get(self.contender)
-        function = form(workload) if form else workload.peers[self.contender]()
+        forms = {**workload.peers, **workload.unequal}
+        function = form(workload) if form else forms[self.contender]()
         arguments = own_arrays(self.contender, inputs)
         began = time.perf_counter()
         result = finished(function(*arguments))
@@ -108,6 +110,10 @@ def own_arrays(contender: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         import torch
 
         return tuple(torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in inputs)
+    if contender == "tensorflow":
+        import tensorflow
+
+        return tuple(tensorflow.constant(x) if isinstance(x, np.ndarray) else x for x in inputs)
     return inputs
 
 

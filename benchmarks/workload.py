@@ -2,8 +2,8 @@
 
 A workload is one computation written once per contender style: `numpy` (which tracemill
 decorates unchanged and every result is checked against), and optionally `jax`, `torch`,
-`numba`, `numexpr`, `tensorflow` forms. Each form is a factory: called in the contender's own
-process, it imports what it needs and returns a function of the inputs.
+`numba`, `numexpr`, `tensorflow`, `onnxruntime` forms. Each form is a factory: called in the
+contender's own process, it imports what it needs and returns a function of the inputs.
 
 Invariants: inputs come from a seeded generator, so all contenders see the same numbers; the
 committed list of names is complete (tests compare it with `ALL`).
@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .libraries import TensorFlowAsNumPy
+
 Inputs = tuple[Any, ...]
 Function = Callable[..., Any]
 Factory = Callable[[], Function]
@@ -30,7 +32,9 @@ class Workload:
     draw: the sizes of this run, from a generator. inputs: the arguments for those sizes.
     numpy: the plain NumPy function. peers: contender name -> factory of its best form.
     traffic, flops: bytes that must move and operations that must be done, for the roofline;
-    functions of the sizes. tolerance: relative error that still counts as the same answer.
+    functions of the sizes. double: the operations are in double precision, half of the peak.
+    tolerance: relative error that still counts as the same answer. unequal: forms with looser
+    numerics (fast-math), shown beside and never compared.
     """
 
     name: str
@@ -41,6 +45,8 @@ class Workload:
     traffic: Callable[[Mapping[str, int]], float] | None = None
     flops: Callable[[Mapping[str, int]], float] | None = None
     tolerance: float = 1e-4
+    double: bool = False
+    unequal: Mapping[str, Factory] = field(default_factory=dict)
 
 
 def between(low: int, high: int, multiple: int = 1) -> Callable[[np.random.Generator], int]:
@@ -67,7 +73,9 @@ def jax_form(build: Callable[[Any], Function]) -> Factory:
     return factory
 
 
-def torch_form(build: Callable[[Any], Function], compiled: bool) -> Factory:
+def torch_form(
+    build: Callable[[Any], Function], compiled: bool, mode: str | None = None
+) -> Factory:
     """torch's form, eager or through torch.compile with its default strict numerics."""
 
     def factory() -> Function:
@@ -75,19 +83,36 @@ def torch_form(build: Callable[[Any], Function], compiled: bool) -> Factory:
 
         torch.set_grad_enabled(False)
         function = build(torch)
-        return torch.compile(function, dynamic=False) if compiled else function
+        return torch.compile(function, dynamic=False, mode=mode) if compiled else function
+
+    return factory
+
+
+def tensorflow_form(build: Callable[[Any], Function]) -> Factory:
+    """TensorFlow's form, compiled by XLA; `build` is given TensorFlow in NumPy's spelling."""
+
+    def factory() -> Function:
+        import tensorflow
+
+        function: Function = tensorflow.function(
+            build(TensorFlowAsNumPy(tensorflow)), jit_compile=True
+        )
+        return function
 
     return factory
 
 
 def array_forms(
-    jax: Callable[[Any], Function], torch: Callable[[Any], Function]
+    jax: Callable[[Any], Function],
+    torch: Callable[[Any], Function],
+    tensorflow: Callable[[Any], Function] | None = None,
 ) -> Mapping[str, Factory]:
-    """The three forms that most workloads have."""
+    """The forms that most workloads have; TensorFlow's is JAX's in its spelling by default."""
     return {
         "jax": jax_form(jax),
         "torch.compile": torch_form(torch, compiled=True),
         "torch": torch_form(torch, compiled=False),
+        "tensorflow": tensorflow_form(tensorflow or jax),
     }
 
 

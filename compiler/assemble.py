@@ -7,23 +7,38 @@ Not here: fusion, lowering, the order and the sharing of memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from .assemble_flow import flow_step
 from .dims import Dim, Size, product
 from .errors import error
 from .ir.graph import Graph, Node, Value
 from .jobs import Assembled, CopyJob, HostJob, LaunchJob, Note
+from .kernel.lowering import is_update, lower
 from .kernel.lowering_values import Unlowered
 from .kernel.movement import is_view
-from .kernel.region import Region, region_of
-from .kernel.schedule import Target
+from .kernel.region import Region, region_of, written_after
+from .kernel.target import Target
 from .kernels import Kernels
 from .ops.definition import Structure
-from .passes.schedule import FIXED, OUTPUT, STRIDED, TARGET, TEMPORARY, Cell, Step, schedule
+from .passes.schedule import (
+    CARRIED,
+    DEFERRED,
+    FIXED,
+    OUTPUT,
+    TARGET,
+    TEMPORARY,
+    Cell,
+    Step,
+    schedule,
+)
 from .plan import ErrorPlace, ExecutionPlan, Origin
 from .rows import PlanWriter
 from .types import TensorType, TokenType
+
+_OLD = (FIXED, DEFERRED, CARRIED)  # cells that are not written over, or by turns
 
 
 class Assembly:
@@ -36,6 +51,7 @@ class Assembly:
         params: Sequence[tuple[Origin, int]],
         strided: frozenset[int],
         writes: Mapping[int, int],
+        shared: Sequence[Collection[int]] = (),
     ) -> None:
         self.graph = graph
         self.kernels = Kernels(target, graph.hints)
@@ -47,18 +63,32 @@ class Assembly:
         self.variables: dict[str, Cell] = {}
         self.current: dict[str, Cell] = {}
         self._bytes: dict[TensorType, Size] = {}
+        together = self.together(shared)
+        self.shared: set[Cell] = set()
         for at, (value, (origin, index)) in enumerate(zip(graph.params, params)):
             kind = TARGET if at in writes else FIXED
-            if kind == TARGET and at in strided:
-                kind = STRIDED
+            if kind == TARGET and (at in strided or at in together):
+                kind = DEFERRED
             cell = self.cell(value.tensor, kind, origin, index, value.name, at in strided)
             self.params.append(cell)
             self.cells[value] = cell
+            if at in together:
+                self.shared.add(cell)
         for at, variable in enumerate(graph.variables.values()):
             cell = self.cell(variable.type, TARGET, Origin.VARIABLE, at, variable.name)
             self.variables[variable.name] = self.current[variable.name] = cell
+        self.uses = _uses(graph)
         for node in graph.nodes:
             self.node(node)
+
+    def together(self, shared: Sequence[Collection[int]]) -> set[int]:
+        """The parameters that share memory with another one, if more than one is touched."""
+        if not shared:
+            return set()
+        used = {v for node in self.graph.nodes for v in node.operands} | {*self.graph.results}
+        touched = {*self.writes, *[at for at, v in enumerate(self.graph.params) if v in used]}
+        groups = [touched.intersection(group) for group in shared]
+        return {at for group in groups if len(group) > 1 for at in group}
 
     def cell(
         self,
@@ -88,6 +118,8 @@ class Assembly:
                 self.cells[node.result] = self.current[node.variable]
         elif structure is Structure.EFFECT and not node.op.facts.can_fail:
             self.host(node)
+        elif structure is Structure.FLOW:
+            flow_step(self, node)
         elif is_view(node):
             self.cells[node.result] = self.contiguous(node.operands[0])
         elif structure is Structure.CREATION and "value" in node.attrs:
@@ -111,34 +143,70 @@ class Assembly:
 
     def launch(self, node: Node) -> None:
         """The kernel of a fused region, or of a node alone."""
-        operands = node.operands if node.regions else tuple(dict.fromkeys(node.operands))
+        fused = node.op.structure is Structure.CONTROL
+        operands = node.operands if fused else tuple(dict.fromkeys(node.operands))
         sources = [self.cells[v] for v in operands]
+        if node.op.structure is Structure.SORT:  # reads whole rows, more than once
+            sources = [self.contiguous(v) for v in operands]
         strided = frozenset(at for at, cell in enumerate(sources) if cell.note.strided)
+        region = region_of(node, strided)
+        results = [r for r in node.results if not isinstance(r.type, TokenType)]
+        at = self.written_and_read(region, operands, sources)
+        if at is None:
+            made = self.run(region, node, sources)
+        else:
+            first, last, base = written_after(region, at)
+            made = self.run(first, node, sources)
+            (made[at],) = self.run(last, node, [sources[base], made[at]])
+        self.cells.update(zip(results, made))
+
+    def run(self, region: Region, node: Node, sources: Sequence[Cell]) -> list[Cell]:
+        """Append the launches of a region; the cells of its results."""
         try:
-            ready = self.kernels.ready(region := region_of(node, strided))
+            ready = self.kernels.ready(region)
         except Unlowered as problem:
             raise error("TM401", str(problem), place=node.location) from None
-        results = [r for r in node.results if not isinstance(r.type, TokenType)]
-        writes = [self.temporary(r.tensor, r.name) for r in results]
-        self.cells.update(zip(results, writes))
+        made = [self.temporary(r.tensor, r.name) for r in region.results]
         lowered = ready.lowered
         places = tuple(
             [tuple([_place(region.nodes[at]) for at in s.failing]) for s in ready.stages]
         )
         bases = [None if base is None else sources[base] for base in lowered.bases]
-        for p in ready.temporaries:
-            writes.append(self.temporary(TensorType(p.dtype, p.shape), p.name))
-            bases.append(None)
+        between = [self.temporary(TensorType(p.dtype, p.shape), p.name) for p in ready.temporaries]
         self.steps.append(
             Step(
                 LaunchJob(ready, node, places),
                 [sources[at] for at in lowered.inputs],
-                writes,
+                [*made, *between],
                 lowered.safe,
-                bases,
+                [*bases, *[None] * len(between)],
                 any(places),
             )
         )
+        return made
+
+    def written_and_read(
+        self, region: Region, operands: Sequence[Value], sources: Sequence[Cell]
+    ) -> int | None:
+        """The result that a kernel would write into an operand which it still reads elsewhere, if
+        nobody else needs what that holds: written afterwards, the rest of it need not be copied."""
+        for at, result in enumerate(region.results):
+            if result.node is None or not is_update(result.node):
+                continue
+            base, value = result.node.operands
+            readers = [node for node in region.nodes if base in node.operands]
+            if len(readers) == 1 or value in (*region.params, *region.results):
+                continue
+            if base not in region.params:  # made in the kernel: nothing of it is kept
+                continue
+            place = region.params.index(base)
+            if sources[place].kind in _OLD or self.uses[operands[place]] != 1:
+                continue
+            lowered = lower(region)
+            read = lowered.inputs.index(place)
+            if (read, at) not in lowered.safe:
+                return at
+        return None
 
     def temporary(self, type: TensorType, name: str = "") -> Cell:
         """A cell in the arena."""
@@ -224,6 +292,8 @@ class Assembly:
             return cell
         made = self.cell(type, OUTPUT, Origin.OUTPUT, index, note.name)
         self.copy(cell, made)
+        if cell.kind in (TARGET, DEFERRED):  # what it holds before anything is written there
+            self.steps.insert(0, self.steps.pop())
         return made
 
     def finals(self) -> list[tuple[Cell, Cell]]:
@@ -237,7 +307,7 @@ class Assembly:
         for target, content in found:
             if content is target:
                 continue
-            if content in changed:  # two targets exchange contents
+            if content in changed or content in self.shared:  # read before targets are written
                 kept = self.temporary(TensorType(content.note.dtype, content.note.shape))
                 self.copy(content, kept)
                 content = kept
@@ -252,6 +322,20 @@ class Assembly:
                 if isinstance(size, Dim) and size.name is not None:
                     found.setdefault(size.name, (at, axis))
         return found
+
+
+def _uses(graph: Graph) -> Counter[Value]:
+    """How many nodes and results need each value, those in regions of control flow included."""
+    found: Counter[Value] = Counter()
+    graphs = [graph]
+    while graphs:
+        at = graphs.pop()
+        found.update(at.results)
+        for node in at.nodes:
+            found.update({*node.operands})
+            if node.op.structure is Structure.FLOW:
+                graphs.extend(node.regions)
+    return found
 
 
 def _place(node: Node) -> ErrorPlace:

@@ -9,16 +9,15 @@ Not here: guards, Python structures of arguments and results (frontend), machine
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 from .assemble import Assembly
 from .ir.graph import Graph
-from .kernel.schedule import Target
+from .kernel.target import Target
 from .passes.fuse import Fuse
 from .plan import ExecutionPlan, Origin
+from .records import dataclass
+from .uncollected import uncollected
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,7 @@ def compile_graph(
     params: Sequence[Parameter] | None = None,
     writes: Mapping[int, int] | None = None,
     returns: Sequence[int] | None = None,
+    shared: Sequence[Collection[int]] = (),
     fuse: bool = True,
 ) -> ExecutionPlan:
     """The plan of an optimised graph (see `optimize`).
@@ -45,44 +45,18 @@ def compile_graph(
     params: where each parameter comes from; arguments in order by default.
     writes: parameter position -> position in ``graph.results`` of the final content of its
     memory. returns: positions of results that the call returns, in order; -1 - p returns
-    parameter p itself; by default all tensors that `writes` does not name.
+    parameter p itself; by default all tensors that `writes` does not name. shared: groups of
+    parameters whose memory is the same, of which some are written.
     """
     with uncollected():
-        return _plan(graph, strided, target, params, writes, returns, fuse)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without garbage collection: compilation makes many objects that stay, and no cycles that
-    matter; looking through all of them again and again would cost more than the work."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _plan(
-    graph: Graph,
-    strided: frozenset[int],
-    target: Target | None,
-    params: Sequence[Parameter] | None,
-    writes: Mapping[int, int] | None,
-    returns: Sequence[int] | None,
-    fuse: bool,
-) -> ExecutionPlan:
-    if fuse:
-        graph = Fuse().run(graph)
-    assembly = Assembly(
-        graph,
-        target or Target(),
-        [
-            (p.origin, p.index)
-            for p in params or [Parameter(Origin.ARGUMENT, at) for at in range(len(graph.params))]
-        ],
-        strided,
-        dict(writes or {}),
-    )
-    return assembly.plan(returns)
+        graph = Fuse().run(graph) if fuse else graph
+        parameters = params or [Parameter(Origin.ARGUMENT, at) for at in range(len(graph.params))]
+        assembly = Assembly(
+            graph,
+            target or Target(),
+            [(p.origin, p.index) for p in parameters],
+            strided,
+            dict(writes or {}),
+            shared,
+        )
+        return assembly.plan(returns)

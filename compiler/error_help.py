@@ -26,6 +26,9 @@ HELP: Mapping[str, str] = {
     "only their attributes, or name the argument in `static_argnames`.",
     "TM106": "The array was handed to code that reads its memory, such as a C extension or another "
     "library. Call that code before or after the compiled function.",
+    "TM107": "A function is run once to trace it; its compiled form is called from then on, so "
+    "`self.count += 1`, `global n; n += 1` and the like would happen once. Keep such a number in a "
+    "`tm.Variable`, which every call updates, return it, or change it outside.",
     "TM110": "Call the function before or after the compiled one, or write it with supported "
     "functions; numpy-support.md lists them.",
     "TM111": "The function is supported, this argument or form of it is not. The message says "
@@ -81,7 +84,25 @@ HELP: Mapping[str, str] = {
     "TM251": "A function of Python's `math` got a number outside its domain, as in Python.",
     "TM252": "Python raises here, too; arrays and NumPy scalars give inf, NaN or 0. Make the "
     "divisor a NumPy scalar (`np.float64(...)`) if that is what you mean.",
+    "TM253": "Python's answer is a complex number, and what a compiled function returns may not "
+    "change its type with a value. Write `complex(x) ** p` for Python's answer, "
+    "`np.float64(x) ** p` for NumPy's NaN.",
+    "TM254": "Arguments that share memory, of which one is written, are compiled as views of that "
+    "memory; they need one element type, and elements that do not begin in the middle of others. "
+    "Pass a copy of the one that is only read, or views of the right type made inside the "
+    "function.",
     # our own bugs
+    "TM256": "Strides, dilations and numbers of groups are at least 1, padding is not negative, "
+    "and the groups share out both channels: groups times the channels of the weights are the "
+    "channels of the image.",
+    "TM257": "`np.bincount(x, minlength=n)` gives back n counts, so every number has to be one "
+    "of 0 to n - 1: a larger `minlength` makes room; negative numbers NumPy refuses as well.",
+    "TM258": "Edges of bins go up (for `np.digitize` up or down), the range of a histogram is "
+    "finite, and quantiles lie from 0 to 1, percentiles from 0 to 100.",
+    "TM259": "A result whose size is data has the size that is given, and is filled up. Give a "
+    "larger `size=`: the number of elements is always enough.",
+    "TM260": "What a loop carries keeps its dtype and shape on every trip, and both branches of a "
+    "`tm.cond` give the same structure, dtypes and shapes: convert with `.astype(...)`.",
     "TM301": "The text is not in the form that printed graphs have; the message names line and "
     "column.",
     "TM302": "The graph breaks a rule of the verifier; the detail lists all of them with their "

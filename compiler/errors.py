@@ -20,11 +20,11 @@ Not here: what to do about each (error_help.py); who raises what; the codes of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .error_help import HELP
+from .records import dataclass, replace
 
 
 class TracemillError(Exception):
@@ -217,6 +217,7 @@ _ROWS: Mapping[str, Code] = {
     "TM104": Code(TraceError, "A compiled function called itself."),
     "TM105": Code(TraceError, "An argument or result is of a type that cannot be traced."),
     "TM106": Code(TraceError, "A traced value reached code that cannot be traced."),
+    "TM107": Code(TraceError, "A number outside a compiled function is changed by it."),
     "TM110": Code(UnsupportedError, "A NumPy function is not supported."),
     "TM111": Code(UnsupportedError, "An option of a NumPy function is not supported."),
     "TM112": Code(UnsupportedError, "A kind of indexing is not supported."),
@@ -250,6 +251,14 @@ _ROWS: Mapping[str, Code] = {
     "TM250": Code(LimitError, "An array is larger than memory can address."),
     "TM251": Code(ArgError, "math domain error"),
     "TM252": Code(DivisionError, "A Python number was divided by zero."),
+    "TM253": Code(ArgError, "A negative Python number was raised to a fractional power."),
+    "TM254": Code(ArgError, "Arrays share memory in a way that cannot be compiled."),
+    "TM256": Code(ArgError, "A stride, dilation, padding or number of groups is out of range."),
+    # control flow
+    "TM257": Code(ArgError, "A number to be counted is negative or beyond the last place."),
+    "TM258": Code(ArgError, "Bins or quantiles are not in order or not in range."),
+    "TM259": Code(ArgError, "There are more results than `size=` makes room for."),
+    "TM260": Code(TraceError, "The parts of a loop or branch do not fit each other."),
     # our own bugs
     "TM301": Code(GraphError, "A graph text cannot be read."),
     "TM302": Code(GraphError, "A graph is not well-formed."),

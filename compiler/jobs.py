@@ -7,15 +7,15 @@ Not here: order and memory (passes/schedule.py), rows (rows.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from .dims import Size
 from .ir.graph import Node
 from .kernel.kernel import Kernel
 from .kernels import Ready
-from .passes.schedule import Cell
+from .passes.schedule import Cell, Step
 from .plan import ErrorPlace, Origin
+from .records import dataclass
 from .types import DType
 
 
@@ -55,7 +55,53 @@ class HostJob:
     node: Node
 
 
-Job = LaunchJob | CopyJob | HostJob
+@dataclass(frozen=True, slots=True)
+class BranchJob:
+    """Run the steps of one of two regions, as the bool in `test` says."""
+
+    node: Node
+    test: Cell
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOf:
+    """Two buffers (result, other) that take turns. current, following: cells of the region.
+    first: what the first trip reads."""
+
+    current: Cell
+    following: Cell
+    first: Cell
+    result: Cell
+    other: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class SliceOf:
+    """A cell of the region that is a row of a whole array, another one on each trip."""
+
+    view: Cell
+    whole: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class LoopJob:
+    """Run the steps of a region again and again: while the bool in `condition` is true, or for
+    the integers between `bounds`, or `length` times (backwards if `reverse`)."""
+
+    node: Node
+    body: tuple[Step, ...]
+    condition: Cell | None
+    bounds: tuple[Cell, Cell] | None
+    length: Size | None
+    index: Cell | None
+    reverse: bool
+    turns: tuple[TurnOf, ...]
+    slices: tuple[SliceOf, ...]
+
+
+Job = LaunchJob | CopyJob | HostJob | BranchJob | LoopJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from .dims import Dim, Size
+from .kernel import products
+from .kernel.contraction import contraction_of
 from .kernel.cost import kernel_work
 from .kernel.fingerprint import dims_in_order, fingerprint, region_key
 from .kernel.halves import phases
 from .kernel.kernel import Kernel, Parallel, Parameter, failures
 from .kernel.lowering import lower
+from .kernel.peel import apart, peel
 from .kernel.products import split_contraction
 from .kernel.region import Lowered, Region
-from .kernel.schedule import Target, default_schedule
+from .kernel.schedule import default_schedule
+from .kernel.sorting import split_sort
 from .kernel.split import split_reduction
+from .kernel.target import Target
 from .kernel.transposed import turn_operands
 from .kernel.verifier import verify_kernel
+from .records import dataclass, replace
 
 GRAIN_WORK = 20_000_000  # picoseconds that a chunk of a parallel axis should take at least
 
@@ -80,45 +85,69 @@ class Kernels:
         lowered = lower(region)
         verify_kernel(lowered.kernel)
         kernel = lowered.kernel
-        split = split_contraction(kernel)
-        if split is not None:
-            stages = [
-                self._stage(region, lowered, s.kernel, s.params, s.extent, s.work)
-                for s in split.stages
-            ]
-            return Ready(lowered, tuple(stages), split.temporaries)
+        parts, between = self._parts(kernel)
+        place = {p.name: at for at, p in enumerate((*kernel.params, *between))}
+        stages: list[Stage] = []
+        temporaries = list(between)
+        for part in parts:
+            places = [place[p.name] for p in part.params]
+            split = split_contraction(part) or split_sort(part)
+            if split is None:
+                stages.append(self._stage(region, lowered, part, places))
+                continue
+            first = len(kernel.params) + len(temporaries)
+            places.extend(range(first, first + len(split.temporaries)))
+            temporaries.extend(split.temporaries)
+            for s in split.stages:
+                params = [places[at] for at in s.params]
+                stages.append(self._tiled(region, lowered, s, params))
+        return Ready(lowered, tuple(stages), tuple(temporaries))
+
+    def _parts(self, kernel: Kernel) -> tuple[Sequence[Kernel], tuple[Parameter, ...]]:
+        """The kernels that do what `kernel` does, one nest each, and the memory between them.
+        Each may still be a matrix product."""
+        if contraction_of(kernel) is not None:
+            return [kernel], ()
         turned = turn_operands(kernel, self.hints)
-        halves = split_reduction(kernel, self.hints) if turned is None else None
-        partial: tuple[Parameter, ...] = ()
         if turned is not None:
-            partial, parts = turned.temporaries, [*turned.copies, turned.kernel]
-        elif halves is not None:
-            partial, parts = halves.partial, [halves.first, halves.second]
-        else:
-            parts = phases(kernel)
-        place = {p.name: at for at, p in enumerate((*kernel.params, *partial))}
-        stages = [
-            self._stage(region, lowered, part, [place[p.name] for p in part.params])
-            for part in parts
-        ]
-        return Ready(lowered, tuple(stages), tuple(partial))
+            return [*turned.copies, turned.kernel], tuple(turned.temporaries)
+        halves = split_reduction(kernel, self.hints)
+        if halves is not None:
+            return [halves.first, halves.second], tuple(halves.partial)
+        peeled = peel(kernel, self.hints)
+        if peeled is None:
+            return phases(kernel), ()
+        parts, between = self._parts(peeled.first)
+        taken = {p.name for p in (*kernel.params, *peeled.stored, *between)}
+        others, more = apart(*self._parts(peeled.rest), taken)
+        return [*parts, *others], (*peeled.stored, *between, *more)
 
     def _stage(
+        self, region: Region, lowered: Lowered, kernel: Kernel, params: Sequence[int]
+    ) -> Stage:
+        """A launch over an axis of the kernel."""
+        kernel = default_schedule(kernel, self.target)
+        extent, work = _threaded_extent(kernel), kernel_work(kernel)
+        return self._launch(region, lowered, kernel, params, extent, work, _grain(work, extent))
+
+    def _tiled(
+        self, region: Region, lowered: Lowered, stage: products.Stage, params: Sequence[int]
+    ) -> Stage:
+        """A launch of a product or a sort. They count tiles, panels or pieces and are scheduled
+        where they are generated."""
+        s = stage
+        return self._launch(region, lowered, s.kernel, params, s.extent, s.work, s.grain)
+
+    def _launch(
         self,
         region: Region,
         lowered: Lowered,
         kernel: Kernel,
         params: Sequence[int],
-        extent: Size | None = None,
-        work: Size | None = None,
+        extent: Size,
+        work: Size,
+        grain: int,
     ) -> Stage:
-        """A launch. The stages of a product count tiles or panels (`extent`) and are scheduled
-        where they are generated."""
-        tiles = extent is not None
-        if not tiles:
-            kernel = default_schedule(kernel, self.target)
-            outer = _threaded_extent(kernel)
-            extent = outer
         kernel = replace(kernel, dims=dims_in_order(kernel))
         verify_kernel(kernel)
         text = fingerprint(kernel)
@@ -126,9 +155,6 @@ class Kernels:
         if index is None:
             index = self._shared[text] = len(self.made)
             self.made.append(kernel)
-        assert extent is not None
-        work = kernel_work(kernel) if work is None else work
-        grain = 1 if tiles else _grain(work, extent)
         failing = _failing(region, kernel)
         sizes = tuple([lowered.bound.get(name, Dim.symbol(name)) for name in kernel.dims])
         return Stage(index, tuple(params), sizes, extent, work, grain, failing)

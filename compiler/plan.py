@@ -14,13 +14,16 @@ keeps them beside the plan and the native entry tests both).
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from .ir.graph import Location
-from .kernel.kernel import Kernel
+from .records import dataclass
 from .types import DType
+
+if TYPE_CHECKING:  # whoever runs a plan need not load the language of kernels
+    from .kernel.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Origin(enum.Enum):
     CONSTANT = "constant"  # bytes kept in the plan
     OUTPUT = "output"  # a fresh array handed to the caller
     TEMPORARY = "temporary"  # a range of the arena
+    VIEW = "view"  # where a loop says: what it carries, a row of a stacked array, its counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ class Launch:
     extent: slot of the extent of the axis spread over threads (a slot of the constant 1 where
     the kernel has none); grain: iterations a chunk should have at least; work: slot with an
     estimate in nanoseconds on one thread, for the choice of threads and the GIL. errors: what
-    the kernel reports as failure k is ``error_places[errors + k]`` of the plan.
+    the kernel reports as failure k is ``error_places[errors + k]`` of the plan. writes:
+    those of `buffers` that the kernel writes; None where that is not known.
     """
 
     kernel: int
@@ -89,6 +94,7 @@ class Launch:
     work: int = 0
     location: Location | None = None
     errors: int = 0
+    writes: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,71 @@ class CommitPoint:
     """Everything before may fail; rows after it write what others can see."""
 
 
-Row = Launch | Copy | HostCall | CommitPoint
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Run the rows `then` where the bool in buffer `test` is true, else `otherwise`."""
+
+    test: int
+    then: tuple[Row, ...]
+    otherwise: tuple[Row, ...]
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Two buffers that take turns over the trips of a loop.
+
+    Before a trip, the view `current` is where the last one wrote (`first` before the first) and
+    the view `following` is `result` or `other`, whichever that is not. After the loop the last
+    content is in `result`.
+    """
+
+    current: int
+    following: int
+    first: int
+    result: int
+    other: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """On trip i of a loop, `view` is row i of the buffer `whole`."""
+
+    view: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run the rows `body` again and again.
+
+    One of three says how often: the bool in buffer `condition`, looked at before each trip; the
+    buffers `bounds`, whose integers the view `index` counts from one to below the other; the
+    size slot `length`. reverse: slices go from the last row to the first.
+    """
+
+    body: tuple[Row, ...]
+    condition: int | None = None
+    bounds: tuple[int, int] | None = None
+    length: int | None = None
+    index: int | None = None
+    reverse: bool = False
+    turns: tuple[Turn, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    location: Location | None = None
+
+
+Row = Launch | Copy | HostCall | CommitPoint | Branch | Loop
+
+
+def all_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, and behind each loop and branch those inside it."""
+    for row in rows:
+        yield row
+        if isinstance(row, Loop):
+            yield from all_rows(row.body)
+        elif isinstance(row, Branch):
+            yield from all_rows((*row.then, *row.otherwise))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +211,7 @@ class ExecutionPlan:
 
     size_symbols: symbol name -> size slot. arena_bytes: size slot of the arena's size, the
     peak of temporary memory. error_places: what kernels may report (see `Launch.errors`).
+    kernels: empty in a plan that was read back (plan_bytes.py), whose kernel_names are not.
     callbacks: the attributes of the host calls' nodes; the frontend makes functions of them.
     """
 
@@ -157,3 +228,4 @@ class ExecutionPlan:
     variables: tuple[str, ...] = ()
     callbacks: tuple[Any, ...] = ()
     error_places: tuple[ErrorPlace, ...] = field(default=())
+    kernel_names: tuple[str, ...] = ()

@@ -8,14 +8,18 @@ Not here: kernels' text (kernel/printer.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from .kernel.kernel import Kernel
 from .plan import (
+    Branch,
     BufferSpec,
     CommitPoint,
     Copy,
     ExecutionPlan,
     HostCall,
     Launch,
+    Loop,
     Origin,
     Row,
     SizeRow,
@@ -31,7 +35,7 @@ def plan_text(plan: ExecutionPlan) -> str:
     lines = [f"plan @{plan.name} {{"]
     lines += [f"  {line}" for line in writer.lines]
     lines += [f"  {writer.buffer(at)}" for at in range(len(plan.buffers))]
-    lines += [f"  {writer.row(row)}" for row in plan.rows]
+    lines += [f"  {line}" for line in writer.rows(plan.rows)]
     results = ", ".join(
         writer.names[r.buffer] + (" as scalar" if r.as_scalar else "") for r in plan.results
     )
@@ -75,6 +79,8 @@ class _Writer:
         text = f"buffer {self.names[at]}: {spec.dtype.name}[{shape}] {spec.origin.value}"
         if spec.origin is Origin.TEMPORARY and spec.offset is not None:
             return f"{text} at {self.sizes[spec.offset]}"
+        if spec.origin is Origin.VIEW:
+            return text
         if spec.origin is not Origin.VARIABLE:
             text += f" {spec.index}"
         marks = [m for m, on in (("strided", spec.strided), ("written", spec.written)) if on]
@@ -82,7 +88,47 @@ class _Writer:
             marks.remove("written")
         return " ".join([text, *marks])
 
-    def row(self, row: Row) -> str:
+    def rows(self, rows: Sequence[Row]) -> Iterator[str]:
+        """The lines of rows; those of a loop or branch stand inside its braces."""
+        for row in rows:
+            match row:
+                case Branch():
+                    yield f"if {self.names[row.test]} {{{_place(row)}"
+                    yield from self._inside(row.then)
+                    if row.otherwise:
+                        yield "} else {"
+                        yield from self._inside(row.otherwise)
+                    yield "}"
+                case Loop():
+                    yield f"{self._head(row)} {{{_place(row)}"
+                    yield from self._inside(row.body)
+                    yield "}"
+                case _:
+                    yield self.row(row)
+
+    def _inside(self, rows: Sequence[Row]) -> Iterator[str]:
+        return (f"  {line}" for line in self.rows(rows))
+
+    def _head(self, row: Loop) -> str:
+        """How often a loop runs, and what moves from trip to trip."""
+        names = self.names
+        if row.condition is not None:
+            text = f"while {names[row.condition]}"
+        elif row.bounds is not None and row.index is not None:
+            begin, end = row.bounds
+            text = f"for {names[row.index]} from {names[begin]} below {names[end]}"
+        else:
+            assert row.length is not None
+            text = f"repeat {self.sizes[row.length]}{' backwards' if row.reverse else ''}"
+        moving = [f"{names[s.view]} in {names[s.whole]}" for s in row.slices]
+        moving += [
+            f"{names[t.current]}, {names[t.following]} turn in {names[t.result]}, {names[t.other]}"
+            f" from {names[t.first]}"
+            for t in row.turns
+        ]
+        return f"{text} with {'; '.join(moving)}" if moving else text
+
+    def row(self, row: Launch | Copy | HostCall | CommitPoint) -> str:
         """The line of one row."""
         match row:
             case Launch():
@@ -96,9 +142,12 @@ class _Writer:
 
     def _launch(self, row: Launch, kernel: Kernel) -> str:
         args = [self.names[b] for b in row.buffers] + [self.sizes[s] for s in row.sizes]
-        where = "" if row.location is None else f"  // {row.location}"
         call = f"launch {row.kernel} @{kernel.name}({', '.join(args)})"
-        return f"{call} over {self.sizes[row.extent]}{where}"
+        return f"{call} over {self.sizes[row.extent]}{_place(row)}"
+
+
+def _place(row: Launch | Branch | Loop) -> str:
+    return "" if row.location is None else f"  // {row.location}"
 
 
 def _wrapped(text: str, op: str) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 
 from .dims import Size
 from .ir.graph import Node
-from .jobs import Assembled, HostJob, LaunchJob
+from .jobs import Assembled, BranchJob, HostJob, LaunchJob, LoopJob
 from .kernels import Ready, Stage
-from .passes.schedule import STRIDED, TARGET, TEMPORARY, Cell, Schedule, Step
+from .passes.schedule import DEFERRED, TARGET, TEMPORARY, Cell, Schedule, Step
 from .plan import (
+    Branch,
     BufferSpec,
     CommitPoint,
     Copy,
@@ -22,11 +23,16 @@ from .plan import (
     ExecutionPlan,
     HostCall,
     Launch,
+    Loop,
     Origin,
     Result,
     Row,
+    Slice,
+    Turn,
 )
 from .sizes import SizeProgram
+
+_OWN = (Origin.OUTPUT, Origin.VIEW)
 
 
 class PlanWriter:
@@ -41,7 +47,7 @@ class PlanWriter:
         self.callbacks: list[Any] = []
         self.places: list[ErrorPlace] = []
         self._buffer: dict[Any, int] = {}
-        self._launch: dict[int, tuple[tuple[int, ...], int, int]] = {}
+        self._launch: dict[int, tuple[tuple[int, ...], int, int, tuple[int, ...]]] = {}
         self.offsets, self.arena = self._layout(scheduled.slots)
         self._written = self._targets_written()
         for cell in [*assembled.params, *assembled.variables.values()]:
@@ -65,6 +71,7 @@ class PlanWriter:
             size_symbols=dict(self.sizes.symbols),
             buffers=tuple(self.buffers),
             kernels=tuple(assembled.kernels),
+            kernel_names=tuple([kernel.name for kernel in assembled.kernels]),
             rows=tuple(self.rows),
             results=results,
             arena_bytes=self.arena,
@@ -88,7 +95,7 @@ class PlanWriter:
         for step in self.scheduled.steps:
             for cell in step.writes:
                 memory = cell.memory()
-                if memory.kind in (TARGET, STRIDED):
+                if memory.kind in (TARGET, DEFERRED):
                     written.add(memory)
         return written
 
@@ -105,12 +112,16 @@ class PlanWriter:
             self.launch(job, step)
         elif isinstance(job, HostJob):
             self.host(job.node, step)
+        elif isinstance(job, BranchJob):
+            self.branch(job)
+        elif isinstance(job, LoopJob):
+            self.loop(job)
         else:
             self.copy(step.reads[0], step.writes[0])
 
     def copy(self, source: Cell, target: Cell) -> None:
         """A row that copies bytes, or a kernel where one side is strided."""
-        job = self.assembled.copying(source, target.memory())
+        job = self.assembled.copying(source, target.home())
         if isinstance(job, LaunchJob):
             self.launch(job, Step(job, (source,), (target,)))
         else:
@@ -126,17 +137,23 @@ class PlanWriter:
             known = self._launch.get(id(stage))
             if known is None:
                 known = self._launch[id(stage)] = self._slots(stage)
-            sizes, extent, work = known
+            sizes, extent, work, writes = known
             buffers = tuple([self.buffer(cells[at]) for at in stage.params])
             errors = len(self.places)
             self.places.extend(places)
+            written = tuple([buffers[at] for at in writes])
             self.rows.append(
-                Launch(stage.index, buffers, sizes, extent, stage.grain, work, place, errors)
+                Launch(
+                    stage.index, buffers, sizes, extent, stage.grain, work, place, errors, written
+                )
             )
 
-    def _slots(self, stage: Stage) -> tuple[tuple[int, ...], int, int]:
+    def _slots(self, stage: Stage) -> tuple[tuple[int, ...], int, int, tuple[int, ...]]:
         sizes = self.sizes.slots(stage.sizes)
-        return sizes, self.sizes.slot(stage.extent), self.sizes.slot(stage.work // 1000)
+        params = self.assembled.kernels[stage.index].params
+        writes = tuple([at for at, param in enumerate(params) if param.mode != "in"])
+        work = self.sizes.slot(stage.work // 1000)
+        return sizes, self.sizes.slot(stage.extent), work, writes
 
     def host(self, node: Node, step: Step) -> None:
         """A row that calls back."""
@@ -144,11 +161,54 @@ class PlanWriter:
         buffers = tuple([self.buffer(cell) for cell in step.reads])
         self.rows.append(HostCall(len(self.callbacks) - 1, buffers, node.location))
 
+    # -- control flow
+
+    def branch(self, job: BranchJob) -> None:
+        """A row around the rows of two regions."""
+        then, otherwise = self.body(job.then), self.body(job.otherwise)
+        self.rows.append(Branch(self.buffer(job.test), then, otherwise, job.node.location))
+
+    def loop(self, job: LoopJob) -> None:
+        """A row around the rows of a region."""
+        buffer = self.buffer
+        bounds = None if job.bounds is None else (buffer(job.bounds[0]), buffer(job.bounds[1]))
+        row = Loop(
+            body=self.body(job.body),
+            condition=None if job.condition is None else buffer(job.condition),
+            bounds=bounds,
+            length=None if job.length is None else self.sizes.slot(job.length),
+            index=None if job.index is None else buffer(job.index),
+            reverse=job.reverse,
+            turns=tuple(
+                [
+                    Turn(
+                        buffer(turn.current),
+                        buffer(turn.following),
+                        buffer(turn.first),
+                        buffer(turn.result),
+                        buffer(turn.other),
+                    )
+                    for turn in job.turns
+                ]
+            ),
+            slices=tuple([Slice(buffer(s.view), buffer(s.whole)) for s in job.slices]),
+            location=job.node.location,
+        )
+        self.rows.append(row)
+
+    def body(self, steps: tuple[Step, ...]) -> tuple[Row, ...]:
+        """The rows of a region's steps."""
+        outside, self.rows = self.rows, []
+        for step in steps:
+            self.step(step)
+        made, self.rows = tuple(self.rows), outside
+        return made
+
     # -- buffers
 
     def buffer(self, cell: Cell) -> int:
         """The number of the buffer that a cell lies in."""
-        memory = cell.memory()
+        memory = cell.home()
         note = cell.note if memory.kind == TEMPORARY else memory.note
         key: Any = memory
         if memory.kind == TEMPORARY:
@@ -165,7 +225,7 @@ class PlanWriter:
                     index=note.index,
                     offset=self.offsets[memory.slot] if temporary else None,
                     strided=note.strided,
-                    written=temporary or note.origin is Origin.OUTPUT or memory in self._written,
+                    written=temporary or note.origin in _OWN or memory in self._written,
                     name=note.name,
                 )
             )

@@ -8,12 +8,12 @@ buffers), devices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 
-import ml_dtypes
 import numpy as np
 
 from .dims import Dim, Size, dim_text
+from .records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,12 @@ class DType:
     name: str
     kind: str
     bits: int
-    numpy: np.dtype[np.generic]
+    _numpy: np.dtype[np.generic] | None  # None: bfloat16, which NumPy itself does not have
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """NumPy's name for it."""
+        return _bfloat16() if self._numpy is None else self._numpy
 
     @property
     def itemsize(self) -> int:
@@ -59,6 +64,15 @@ def _dtype(name: str, kind: str, bits: int, numpy: object) -> DType:
     return DType(name, kind, bits, np.dtype(numpy))  # type: ignore[call-overload]
 
 
+@functools.cache
+def _bfloat16() -> np.dtype[np.generic]:
+    """The dtype of the package that defines it, loaded by the first who asks: few programs do."""
+    from ml_dtypes import bfloat16
+
+    made: np.dtype[np.generic] = np.dtype(bfloat16)
+    return made
+
+
 BOOL = _dtype("bool", "b", 1, np.bool_)
 I8 = _dtype("i8", "i", 8, np.int8)
 I16 = _dtype("i16", "i", 16, np.int16)
@@ -69,7 +83,7 @@ U16 = _dtype("u16", "u", 16, np.uint16)
 U32 = _dtype("u32", "u", 32, np.uint32)
 U64 = _dtype("u64", "u", 64, np.uint64)
 F16 = _dtype("f16", "f", 16, np.float16)
-BF16 = _dtype("bf16", "f", 16, ml_dtypes.bfloat16)
+BF16 = DType("bf16", "f", 16, None)
 F32 = _dtype("f32", "f", 32, np.float32)
 F64 = _dtype("f64", "f", 64, np.float64)
 C64 = _dtype("c64", "c", 64, np.complex64)
@@ -79,7 +93,7 @@ DTYPES: tuple[DType, ...] = (
     BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C64, C128,
 )  # fmt: skip
 _BY_NAME = {dtype.name: dtype for dtype in DTYPES}
-_BY_NUMPY = {dtype.numpy: dtype for dtype in DTYPES}
+_BY_NUMPY = {dtype.numpy: dtype for dtype in DTYPES if dtype is not BF16}
 
 
 def dtype_named(name: str) -> DType:
@@ -89,7 +103,11 @@ def dtype_named(name: str) -> DType:
 
 def dtype_of(numpy_dtype: object) -> DType | None:
     """The element type for a NumPy dtype in native byte order; None when there is none."""
-    return _BY_NUMPY.get(np.dtype(numpy_dtype))  # type: ignore[call-overload]
+    asked: np.dtype[np.generic] = np.dtype(numpy_dtype)  # type: ignore[call-overload]
+    found = _BY_NUMPY.get(asked)
+    if found is None and asked.name == "bfloat16" and asked == BF16.numpy:
+        return BF16
+    return found
 
 
 def real_part_of(dtype: DType) -> DType:

@@ -25,7 +25,7 @@ from tracemill.compiler.ops import ALL
 from tracemill.compiler.ops.definition import OpDef, SignatureError, Structure
 from tracemill.compiler.types import DTYPES, DType, TensorType
 from tracemill.numpy.attributes import ATTRIBUTES
-from tracemill.numpy.dispatch import FUNCTIONS, METHODS
+from tracemill.numpy.dispatch import METHODS, handler_of
 from tracemill.numpy.linear import GUFUNCS
 from tracemill.tracing.tensor import TracedArray
 
@@ -34,7 +34,7 @@ sys.path.insert(0, str(FOLDER))  # where this file is imported by a test
 
 from error_programs import PROGRAMS  # noqa: E402
 
-REFUSED = frozenset("argsort byteswap nonzero partition sort tolist".split())  # handled: an error
+REFUSED = frozenset("byteswap nonzero tolist unique".split())  # handled: an error
 
 MADE = "<!-- Made by docs/generate.py: run `python dev.py docs`. -->"
 
@@ -111,10 +111,12 @@ FAMILIES = {
     Structure.CONTRACTION: "Contraction",
     Structure.GATHER: "Gather",
     Structure.SCATTER: "Scatter",
+    Structure.SORT: "Sorting",
     Structure.RANDOM: "Random numbers",
     Structure.STATE: "State",
     Structure.EFFECT: "Effects",
     Structure.CONTROL: "Control",
+    Structure.FLOW: "Control flow",
     Structure.TRANSFER: "Transfer",
     Structure.LIBRARY: "Libraries",
 }
@@ -131,6 +133,7 @@ ATTRIBUTE_SETS: tuple[Mapping[str, Any], ...] = (
     {"low": (0,), "high": (0,)},
     {"start": (0,), "step": (1,)},
     {"axes": ((0, 0),), "batch": ()},
+    {"axes": (), "batch": (), "windows": ((0, 0, 1, 1),)},
     {"code": "TM244"},
     {"text": "{}"},
 )
@@ -267,8 +270,8 @@ def is_compiled(function: Any) -> bool:
     """Whether a compiled function may call it on arrays."""
     if isinstance(function, np.ufunc):
         known = {op.ufunc for op in ALL.values()}
-        return function in GUFUNCS or function.__name__ in known or function in FUNCTIONS
-    return function in FUNCTIONS and function.__name__ not in REFUSED
+        return function in GUFUNCS or function.__name__ in known or handler_of(function) is not None
+    return handler_of(function) is not None and function.__name__ not in REFUSED
 
 
 def is_method(name: str) -> bool:

@@ -12,8 +12,9 @@ Public names are loaded when first used, so that importing the package costs alm
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from .loading import load
 
 if TYPE_CHECKING:
     from .checkpoints import restore as restore
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .compiler.errors import TracemillError as TracemillError
     from .configuration import __version__ as __version__
     from .configuration import show_config as show_config
+    from .control import cond as cond
+    from .control import fori_loop as fori_loop
+    from .control import scan as scan
+    from .control import while_loop as while_loop
     from .devices import device as device
     from .differentiation import grad as grad
     from .differentiation import gradients as gradients
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
     from .differentiation import value_and_grad as value_and_grad
     from .engine import num_threads as num_threads
     from .engine import set_num_threads as set_num_threads
+    from .ordering import top_k as top_k
+    from .ordering import unique as unique
     from .printing import print as print
     from .program import Program as Program
     from .program import Spec as Spec
@@ -45,6 +52,10 @@ _HOMES = {
     "show_config": "configuration",
     "set_num_threads": "engine",
     "num_threads": "engine",
+    "cond": "control",
+    "while_loop": "control",
+    "fori_loop": "control",
+    "scan": "control",
     "device": "devices",
     "save": "checkpoints",
     "restore": "checkpoints",
@@ -52,6 +63,8 @@ _HOMES = {
     "gradients": "differentiation",
     "stop_gradient": "differentiation",
     "value_and_grad": "differentiation",
+    "top_k": "ordering",
+    "unique": "ordering",
     "Program": "program",
     "Spec": "program",
     "TracemillError": "compiler.errors",
@@ -65,10 +78,12 @@ __all__ = [*(name for name in _HOMES if name not in ("print", "__version__")), *
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
+    if home == "compiled":
+        load("engine").begin()
     if home is not None:
-        value = getattr(import_module(f".{home}", __name__), name)
+        value = getattr(load(home), name)
     elif name in _MODULES:
-        value = import_module(f".{name}", __name__)
+        value = load(name)
     else:
         raise AttributeError(f"module 'tracemill' has no attribute {name!r}")
     globals()[name] = value

@@ -10,14 +10,14 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .compiler.records import dataclass
 from .compiler.types import dtype_of
 from .tracing.state import fail
-from .trees import Tree, flatten
+from .trees import Tree, flatten, paths
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -79,11 +79,17 @@ class FlatCall:
         return found
 
 
-def flat_call(values: Sequence[Any]) -> FlatCall:
-    """Flatten and normalise; `changed` says whether a leaf was replaced."""
+def flat_call(values: Sequence[Any], names: Sequence[str] = ()) -> FlatCall:
+    """Flatten and normalise; `changed` says whether a leaf was replaced. names: the parameters',
+    for messages."""
     leaves, tree = flatten(tuple(values))
     _refuse_deques(tree.spec)
-    normal = [_normal(leaf) for leaf in leaves]
+    normal: list[Any] = []
+    for leaf in leaves:
+        if isinstance(leaf, np.ndarray):
+            _refuse(leaf, lambda: _leaf_name(tree, len(normal), names))
+            leaf = _normal(leaf)
+        normal.append(leaf)
     changed = any(a is not b for a, b in zip(leaves, normal, strict=True))
     return FlatCall(normal, tree, changed)
 
@@ -96,25 +102,33 @@ def _refuse_deques(spec: Any) -> None:
         _refuse_deques(part)
 
 
-def _normal(leaf: Any) -> Any:
-    """An exact, aligned, native ndarray for an array; anything else as it is.
+def _leaf_name(tree: Tree, index: int, names: Sequence[str]) -> str:
+    """Such as ``params['w'][0]``."""
+    path = paths(tree)[index]
+    first = path[0].key
+    name = names[first] if first < len(names) else f"argument {first}"
+    return name + "".join(map(repr, path[1:]))
 
-    Raises DTypeError for arrays that cannot be compiled.
-    """
-    if not isinstance(leaf, np.ndarray):
-        return leaf
-    if isinstance(leaf, np.ma.MaskedArray | np.matrix):
+
+def _refuse(array: np.ndarray[Any, Any], name: Callable[[], str]) -> None:
+    """Raise DTypeError, with the argument's name, for an array that cannot be compiled."""
+    # Plain arrays first: to name np.ma is to load it.
+    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray | np.matrix):
         raise fail(
             "TM210",
-            f"{type(leaf).__name__} arguments cannot be compiled",
+            f"{name()} is a {type(array).__name__}, which cannot be compiled",
             hint="pass the plain arrays: for a masked array its data and its mask",
         )
-    if dtype_of(leaf.dtype) is None:
+    if dtype_of(array.dtype) is None:
         raise fail(
             "TM210",
-            f"arrays of {_dtype_text(leaf.dtype)} cannot be compiled",
+            f"{name()} is an array of {_dtype_text(array.dtype)}, which cannot be compiled",
             hint="bool, integers, floats and complex numbers in native byte order can",
         )
+
+
+def _normal(leaf: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An exact, aligned ndarray."""
     plain = leaf if type(leaf) is np.ndarray else leaf.view(np.ndarray)
     if plain.flags.aligned:
         return plain

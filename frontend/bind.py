@@ -8,7 +8,6 @@ Not here: the tables themselves (backends/llvm/native).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,8 @@ from .backends.llvm.native.from_plan import Leaf, SizeRelation, place, specialis
 from .backends.llvm.native.layout import Build, Kind, Source
 from .compiler.dims import Dim, Size
 from .compiler.plan import ExecutionPlan, Origin
+from .compiler.records import replace
+from .overlap import by_place
 from .printing import callback
 from .rebinding import Original, Place, apply_all
 from .specialise import ArraySpec, StaticSpec, Traced
@@ -64,6 +65,7 @@ def bind(
     table.add_leaves()
     table.add_captured()
     table.add_guards()
+    table.add_sharings()
     return specialisation_of(
         plan,
         kernels,
@@ -71,6 +73,8 @@ def bind(
         frame=table.frame,
         tests=table.tests,
         relations=table.relations,
+        measures=table.measures,
+        together=table.together,
         symbols={
             s: (table.leaf_at[leaf], axis) for s, (leaf, axis) in traced.symbol_places.items()
         },
@@ -90,7 +94,10 @@ class _Inputs:
         self.inputs: list[InputSpec | Leaf] = []
         self.tests: list[SizeSpec] = []
         self.relations: list[SizeRelation] = []
+        self.measures: dict[str, tuple[int, str, int]] = {}
+        self.together: list[list[int]] = []
         self.leaf_at: dict[int, int] = {}
+        self._captured_at: dict[int, int] = {}
         self.leaf_places: list[InputSpec] = []
         self.container_at: dict[Place, int] = {}
         self._parts: dict[object, int] = {}
@@ -156,7 +163,8 @@ class _Inputs:
         """Arrays from outside: read again at every call."""
         for position, item in enumerate(self.traced.trace.inputs):
             if item.kind == "captured":
-                self.add(Leaf(Origin.CAPTURED, position, place(Source.OBJECT, key=item.value)))
+                held = Leaf(Origin.CAPTURED, position, place(Source.OBJECT, key=item.value))
+                self._captured_at[position] = self.add(held)
 
     def add_guards(self) -> None:
         """What the trace took for granted."""
@@ -165,6 +173,25 @@ class _Inputs:
                 self.relations.append(SizeRelation(guard.left, guard.relation, guard.right))
             elif isinstance(guard, StridesGuard | CaptureGuard):
                 self._check(guard)
+
+    def add_sharings(self) -> None:
+        """How arrays lie in memory that they share."""
+        places = self.traced.places()
+        for number, sharing in enumerate(self.traced.sharings):
+            inputs = [self._input_at(position) for position in by_place(sharing, places)]
+            self.together.append(inputs)
+            names = {name: f"{name}.{number}" for name in sharing.measures}
+            for name, (member, what, axis) in sharing.measures.items():
+                self.measures[names[name]] = inputs[member], what, axis
+            self.relations += [
+                SizeRelation(_renamed(t.left, names), t.relation, _renamed(t.right, names))
+                for t in sharing.tests
+            ]
+
+    def _input_at(self, position: int) -> int:
+        """The input that a parameter of the graph is."""
+        leaf = self.traced.trace.inputs[position].leaf
+        return self._captured_at[position] if leaf is None else self.leaf_at[leaf]
 
     def _check(self, guard: StridesGuard | CaptureGuard) -> None:
         """A guard that Python tests: a predicate on the argument, or on what is outside."""
@@ -221,6 +248,12 @@ class _Inputs:
             entry = replace(where, kind=kind, ndim=length, type=test)
             known = self._parts[key] = self.add(entry)
         return known
+
+
+def _renamed(size: Size, names: Mapping[str, str]) -> Size:
+    if not isinstance(size, Dim):
+        return size
+    return size.substitute({old: Dim.symbol(new) for old, new in names.items()})
 
 
 def _identity(root: Root) -> object:

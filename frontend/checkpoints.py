@@ -15,11 +15,13 @@ from typing import Any
 from .compiler.errors import error
 from .runtime.checkpoint import Checkpoint
 from .runtime.checkpoint import save as save_tensors
+from .tracebacks import for_users
 from .variable import Variable
 
 Variables = Mapping[str, Variable] | Sequence[Variable]
 
 
+@for_users
 def save(
     path: str | Path, variables: Variables, *, metadata: Mapping[str, Any] | None = None
 ) -> None:
@@ -37,6 +39,7 @@ def save(
     save_tensors(os.path.abspath(path), values, metadata=metadata)
 
 
+@for_users
 def restore(path: str | Path, variables: Variables) -> Mapping[str, Any]:
     """Give `variables` the values saved at `path`; returns the metadata.
 

@@ -14,16 +14,19 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
-from . import engine
+from . import doors, engine
 from .arguments import Signature
 from .dispatch import Dispatcher
-from .export import Exported, export
-from .lowered import Lowered, lower
-from .profile import Profile, profile_call
 from .recompiles import Recompiles
+from .tracebacks import for_users
 from .variadic import variadic
+
+if TYPE_CHECKING:
+    from .export import Exported
+    from .lowered import Lowered
+    from .profile import Profile
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -131,12 +134,14 @@ def _type_with_methods() -> type:
     return cast(type, kind)
 
 
+@for_users
 def _lower(self: Any, *args: Any, **kwargs: Any) -> Lowered:
-    return lower(self.dispatcher, args, kwargs)
+    return doors.lower(self.dispatcher, args, kwargs)
 
 
+@for_users
 def _profile(self: Any, *args: Any, **kwargs: Any) -> Profile:
-    return profile_call(self.dispatcher, args, kwargs)
+    return doors.profile_call(self.dispatcher, args, kwargs)
 
 
 def _explain_recompiles(self: Any) -> Recompiles:
@@ -147,6 +152,7 @@ def _clear_cache(self: Any) -> None:
     self.dispatcher.clear()
 
 
+@for_users
 def _export(
     self: Any,
     path: str | os.PathLike[str],
@@ -162,7 +168,7 @@ def _export(
     Raises UnsupportedError for what cannot run without Python, ExportError where no library can
     be linked or written.
     """
-    return export(self.dispatcher, path, args, features, cc)
+    return doors.export(self.dispatcher, path, args, features, cc)
 
 
 def _reduce(self: Any) -> str:

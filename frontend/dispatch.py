@@ -1,8 +1,8 @@
 """The slow path of a compiled function: what runs when no native test accepts a call.
 
 It finds out why, traces and compiles a new version (at most one thread at a time), installs it
-and calls again. Calls made while another function is traced are inlined; under `disable_jit`,
-and where a written array shares memory with another one, the plain function runs.
+and calls again. Calls made while another function is traced are inlined; under `disable_jit` the
+plain function runs.
 
 Invariants: the table holds at most `LIMIT` versions, the oldest goes first; a version that was
 just installed for a call must accept it.
@@ -14,27 +14,35 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
-from . import engine
+from . import doors, engine
 from .arguments import FlatCall, Signature, flat_call
 from .backends.llvm.native.encoder import Encoded, encode
+from .backends.llvm.native.launches import kernel_words
 from .backends.llvm.native.runtime import Parameter
 from .bind import bind
-from .build import DEFAULT, Built, Optimisation, build
+from .built import Built, build
 from .compiler.errors import error
+from .compiler.ir.traversal import devices
+from .compiler.records import dataclass
 from .failures import raise_failure
-from .partitioned import Partitioned, device_constraints
+from .overlap import refuse_copied
 from .progress import compiling, phase
 from .rebinding import Watch, apply_all, container_at
 from .recompiles import Compilation, Recompiles
 from .runtime.forks import tell_after_forks
 from .settings import log
 from .specialise import Traced, freed_axes, shape_text, trace_call
-from .switches import disable_jit, jit_disabled
+from .switches import jit_disabled
+from .tracebacks import for_users, shorten
 from .tracing.state import current
-from .trees import paths
+from .trees import flatten, paths
+
+if TYPE_CHECKING:
+    from .build import Optimisation
+    from .partitioned import Partitioned
 
 LIMIT = 64  # versions kept per function
 
@@ -56,7 +64,7 @@ class Dispatcher:
     function: Callable[..., Any]
     signature: Signature
     static: frozenset[str] = frozenset()
-    optimisation: Optimisation = DEFAULT
+    optimisation: Optimisation | None = None
     native: Any = None
     versions: list[Version] = field(default_factory=list)
     history: list[Compilation] = field(default_factory=list)
@@ -94,8 +102,16 @@ class Dispatcher:
         """What the native entry calls when no version accepts the arguments."""
         if current() is not None or jit_disabled():
             return self.function(*args, **keywords)
+        try:
+            return self._call_new(args, keywords)
+        except BaseException as problem:
+            shorten(problem)
+            raise
+
+    def _call_new(self, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """A call that no version accepts as it is."""
         values = self.signature.bind(args, keywords)
-        call = flat_call(values)
+        call = flat_call(values, self.signature.names)
         if call.changed:
             return self._call_normal(call, values)
         with self._lock:
@@ -114,11 +130,6 @@ class Dispatcher:
                 finally:
                     self._tracing.active = False
         again, names = self.signature.call(values)
-        overlap = version.traced.overlap(call)
-        if overlap is not None:
-            log("recompiles", f"{self.name} runs as plain Python: {overlap}")
-            with disable_jit():
-                return self.function(*again, **names)
         if version.partitioned is not None:
             return version.partitioned.run(call.leaves, values)
         return self._call_compiled(again, names)
@@ -126,6 +137,7 @@ class Dispatcher:
     def _call_normal(self, call: FlatCall, values: Sequence[Any]) -> Any:
         """Call with the leaves in normal form. They are in containers of their own: what happens
         to those is done to the caller's."""
+        refuse_copied(flatten(tuple(values))[0], call.leaves, self.leaf_names(call))
         made = call.values()
         watch = Watch(made)
         args, names = self.signature.call(made)
@@ -147,6 +159,7 @@ class Dispatcher:
         finally:
             self._tracing.retried = False
 
+    @for_users
     def fail(self, owner: Any, code: int, node: int, *payload: int) -> Any:
         """Called by native code when a kernel reported an error."""
         version = next((v for v in self.versions if v.encoded is owner), None)
@@ -175,7 +188,7 @@ class Dispatcher:
             f"({signature})",
             reason,
             time.perf_counter() - began,
-            0 if built is None else len(built.plan.kernels),
+            0 if built is None else len(built.plan.kernel_names),
             0 if built is None else built.loaded.compiled,
         )
         self.history.append(made)
@@ -184,19 +197,20 @@ class Dispatcher:
 
     def _made(self, traced: Traced) -> Version:
         """Compile a traced version and install it."""
-        if device_constraints(traced.trace.graph):
-            return Version(traced, partitioned=Partitioned(traced))
+        if devices(traced.trace.graph):
+            return Version(traced, partitioned=doors.partitioned(traced))
         built = build(traced, self.optimisation)
         native = bind(
             traced, built.plan, built.positions, built.loaded.addresses, built.cells, built.keep
         )
         encoded = encode(native)
+        engine.codes().follow(encoded, kernel_words(encoded))
         engine.native().install(self.native, encoded)
         return Version(traced, built, encoded)
 
     def trace_only(self, args: Sequence[Any], keywords: dict[str, Any]) -> Traced:
         """A fresh trace for these arguments, nothing compiled or installed."""
-        call = flat_call(self.signature.bind(args, keywords))
+        call = flat_call(self.signature.bind(args, keywords), self.signature.names)
         names = self.leaf_names(call)
         return trace_call(
             self.function, self.signature, call, names, frozenset(self._freed), self._statics(call)

@@ -11,16 +11,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING
 
-from .backends.cpu.backend import CpuBackend
+from . import doors
+from .backends.cpu.mapped import MappedCode
 from .backends.cpu.target import host_target
-from .backends.llvm.native.build import native_blob
+from .backends.llvm.native.build import NativeCode
 from .backends.llvm.native.runtime import NativeRuntime
 from .codestamp import code_stamp
-from .compiler.kernel.schedule import Target
+from .compiler.kernel.target import Target
 from .runtime.cache import CompileCache, cache_key
 from .runtime.forks import held_across_forks
-from .settings import settings
+from .settings import log, settings
+
+if TYPE_CHECKING:
+    from .backends.cpu.backend import CpuBackend
 
 _lock = held_across_forks()
 
@@ -71,6 +76,12 @@ def code_store() -> _CacheMapping:
     return _CacheMapping(compile_cache())
 
 
+def begin() -> None:
+    """Have native code made, where the cache has none, while other things are loaded."""
+    with _lock:
+        _native_code()
+
+
 def native() -> NativeRuntime:
     """The native runtime, made at first use."""
     with _lock:
@@ -78,14 +89,28 @@ def native() -> NativeRuntime:
 
 
 @functools.cache
+def _native_code() -> NativeCode:
+    return NativeCode(code_store())
+
+
+@functools.cache
 def _native() -> NativeRuntime:
-    return NativeRuntime(native_blob(code_store()), settings().threads)
+    code = _native_code()
+    if code.is_being_made:
+        doors.load_compiler()  # nothing is kept here yet: it will be needed next
+    return NativeRuntime(code.blob(), settings().threads)
+
+
+@functools.cache
+def codes() -> MappedCode:
+    """The machine code of this process."""
+    return MappedCode()
 
 
 @functools.cache
 def backend() -> CpuBackend:
-    """The back end that compiles for this processor."""
-    return CpuBackend()
+    """The back end that compiles for this processor; loaded with the compiler at first use."""
+    return doors.cpu_backend(codes(), functools.partial(log, "background"))
 
 
 @functools.cache

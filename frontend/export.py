@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -31,9 +30,10 @@ from .build import plan_of
 from .compiler.dims import dim_text
 from .compiler.errors import CODES, error
 from .compiler.ir.graph import Location
-from .compiler.kernel.schedule import Target
-from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall, Origin
-from .partitioned import device_constraints
+from .compiler.ir.traversal import devices
+from .compiler.kernel.target import Target
+from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall, Origin, all_rows
+from .compiler.records import dataclass, replace
 from .specialise import Traced
 from .tracing.guards import ScalarGuard, SizeGuard, StridesGuard
 from .tracing.result import InputOutput, SizeOutput, TensorOutput
@@ -135,9 +135,9 @@ def _with_contiguous_captures(traced: Traced) -> Traced:
 def _refuse(traced: Traced) -> None:
     """Raise UnsupportedError, naming it, for what a library cannot do."""
     result = traced.trace
-    devices = device_constraints(result.graph)
-    if devices:
-        _cannot(f"a function placed on devices ({', '.join(sorted(devices))})")
+    named = devices(result.graph)
+    if named:
+        _cannot(f"a function placed on devices ({', '.join(sorted(named))})")
     if traced.rebound:
         keys = ", ".join(repr(key) for change in traced.rebound for key in change.entries)
         what = f"a function that puts something into a dict, list or object it is given ({keys})"
@@ -159,7 +159,7 @@ def _refuse(traced: Traced) -> None:
 
 def refuse_host_calls(plan: ExecutionPlan) -> None:
     """Raise UnsupportedError, with the user's line, where a row calls back into Python."""
-    for row in plan.rows:
+    for row in all_rows(plan.rows):
         if isinstance(row, HostCall):
             asked = ", ".join(f"{key}={v!r}" for key, v in plan.callbacks[row.callback].items())
             what = f"print or another call back into Python ({asked})"

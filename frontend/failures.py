@@ -37,5 +37,10 @@ _SENTENCES = {
     "TM241": "a reduction without identity got no element",
     "TM244": "a check written in the program failed",
     "TM249": "Integers to negative integer powers are not allowed.",
+    "TM253": "a negative Python number to a fractional power is complex: write complex(x) ** p, "
+    "or np.float64(x) ** p for NumPy's NaN",
+    "TM257": "a number to be counted is negative or not below minlength",
+    "TM259": "there are more distinct elements than size= says",
+    "TM258": "bins or quantiles are not in order or not in range",
     "TM246": "a Python integer does not fit the element type it is combined with",
 }

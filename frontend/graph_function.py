@@ -10,20 +10,22 @@ Not here: tracing, choosing versions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from . import engine
 from .arguments import flat_call
 from .backends.llvm.native.encoder import encode
+from .backends.llvm.native.launches import kernel_words
 from .backends.llvm.native.runtime import Parameter
 from .bind import bind
-from .build import build
+from .built import build
 from .compiler.errors import error
 from .compiler.ir.graph import Graph
+from .compiler.records import replace
 from .failures import raise_failure
 from .progress import compiling
 from .specialise import ArraySpec, LeafSpec, Traced
+from .tracebacks import for_users
 from .tracing.guards import Guard, SizeGuard
 from .tracing.result import TensorOutput, TraceResult
 from .tracing.state import Input
@@ -61,6 +63,7 @@ class GraphFunction:
             built.keep,
         )
         self._encoded = encode(native)
+        engine.codes().follow(self._encoded, kernel_words(self._encoded))
         parameters = [Parameter(name) for name in self.names]
         self._native = engine.native().new_function(parameters, self._refused, self._fail, self)
         engine.native().install(self._native, self._encoded)
@@ -70,10 +73,12 @@ class GraphFunction:
         results: tuple[Any, ...] = self._native(*arguments)
         return results
 
+    @for_users
     def _refused(self, *arguments: Any) -> Any:
         reason = self.traced.mismatch(flat_call(arguments))
         raise error("TM209", f"a value does not fit the compiled step: {reason}")
 
+    @for_users
     def _fail(self, owner: Any, code: int, node: int, *payload: int) -> Any:
         raise_failure(self._built.plan, code, node, payload)
 

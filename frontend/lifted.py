@@ -18,6 +18,7 @@ import numpy as np
 from .compiled import jit
 from .compiler.types import DType
 from .numpy.operands import value_of, weak_type
+from .tracebacks import shorten
 from .tracing.state import current, require_dtype, running
 from .tracing.tensor import result
 from .variable import Variable
@@ -38,7 +39,12 @@ def lifted(function: Callable[P, R]) -> Callable[P, R]:
         if current() is not None:
             return function(*args, **keywords)
         plain = [_plain(item) for item in args]
-        return compiled()(*plain, **{name: _plain(item) for name, item in keywords.items()})
+        named = {name: _plain(item) for name, item in keywords.items()}
+        try:
+            return compiled()(*plain, **named)
+        except BaseException as problem:
+            shorten(problem)
+            raise
 
     return call
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import engine
@@ -17,6 +16,7 @@ from .compiler.ir.printer import print_graph
 from .compiler.kernel.printer import kernel_text
 from .compiler.plan import BufferSpec, ExecutionPlan, Row
 from .compiler.plan_text import plan_text
+from .compiler.records import dataclass
 from .pictures import graph_page
 from .profile import OPERATIONS
 

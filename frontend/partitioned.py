@@ -14,7 +14,7 @@ import numpy as np
 
 from .compiler.device import parse_device
 from .compiler.dims import Dim, Size
-from .compiler.ir.graph import Graph
+from .compiler.ir.traversal import devices
 from .compiler.passes import PIPELINE
 from .compiler.passes.base import run_passes
 from .compiler.passes.partition import partition
@@ -30,20 +30,13 @@ from .tracing.result import InputOutput, StaticOutput, TensorOutput
 from .tracing.state import Input
 
 
-def device_constraints(graph: Graph) -> set[str]:
-    """Every device that a node or variable of the graph names."""
-    nodes = {node.device for node in graph.nodes if node.device is not None}
-    return nodes | {v.device for v in graph.variables.values() if v.device is not None}
-
-
 class Partitioned:
     """A traced function compiled in parts. `transport` counts what crosses."""
 
     def __init__(self, traced: Traced) -> None:
         self.traced = traced
         graph = run_passes(traced.trace.graph, PIPELINE).graph
-        devices = devices_for(device_constraints(graph))
-        placed = Place(devices).run(graph)
+        placed = Place(devices_for(devices(graph))).run(graph)
         self.programs: tuple[PartProgram, ...] = tuple(
             cut(part) for part in partition(placed, str(HOME))
         )

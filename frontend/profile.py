@@ -10,14 +10,14 @@ import html
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import engine
 from .arguments import flat_call
-from .compiler.plan import ExecutionPlan, Launch, Origin
+from .compiler.plan import ExecutionPlan, Launch, Origin, all_rows
+from .compiler.records import dataclass
 from .runtime.cells import aligned
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def profile_call(dispatcher: Dispatcher, args: Sequence[Any], keywords: dict[str
 
     Arguments and variables are copied first, so nothing the caller can see is written.
     """
-    call = flat_call(dispatcher.signature.bind(args, keywords))
+    call = flat_call(dispatcher.signature.bind(args, keywords), dispatcher.signature.names)
     version = next((v for v in dispatcher.versions if v.traced.mismatch(call) is None), None)
     if version is None:
         version = dispatcher.compile(call)
@@ -90,7 +90,7 @@ class _Replay:
     def __init__(self, version: Version, leaves: Sequence[Any]) -> None:
         assert version.built is not None, "functions over several devices have no one plan"
         self.plan: ExecutionPlan = version.built.plan
-        self.addresses = version.built.loaded.addresses
+        self.addresses = engine.codes().best(version.built.loaded.addresses)
         self.inputs = version.traced.trace.inputs
         self.variables = version.traced.trace.variables
         self.leaves = leaves
@@ -98,8 +98,9 @@ class _Replay:
         self.buffers = [self._buffer(i) for i in range(len(self.plan.buffers))]
 
     def run(self) -> list[KernelTime]:
-        """Time every launch in order, but for those that these sizes leave nothing to do."""
-        launches = [row for row in self.plan.rows if isinstance(row, Launch)]
+        """Time every launch in order, those of a loop for one trip, but for those that these sizes
+        leave nothing to do."""
+        launches = [row for row in all_rows(self.plan.rows) if isinstance(row, Launch)]
         return [self._time(row) for row in launches if self.sizes[row.extent] > 0]
 
     def _source(self, index: int) -> np.ndarray[Any, Any] | None:
@@ -159,7 +160,7 @@ class _Replay:
         from_python = min(once(0) for _ in range(_REPEATS))
         seconds = min(once(extent) for _ in range(_REPEATS)) - from_python
         moved = sum(self.buffers[index].nbytes for index in set(row.buffers))
-        name = self.plan.kernels[row.kernel].name
+        name = self.plan.kernel_names[row.kernel]
         where = "" if row.location is None else str(row.location)
         return KernelTime(name, max(seconds, 1e-9), moved, where)
 

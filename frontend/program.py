@@ -17,7 +17,6 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,11 @@ from .arguments import Signature, flat_call
 from .compiler.errors import error
 from .compiler.ir.graph import Value
 from .compiler.passes.extract import extract
+from .compiler.records import dataclass
 from .compiler.types import TensorType, TokenType
 from .graph_function import GraphFunction
 from .specialise import Traced, trace_call
+from .tracebacks import for_users
 from .tracing.result import TensorOutput, TraceResult
 from .tracing.state import Input
 
@@ -67,14 +68,17 @@ class Program:
         function: Callable[..., Any] = entries[name].function
         return function
 
+    @for_users
     def describe(self, entry: str, **arguments: Spec | Any) -> None:
         """Say what the arguments of an entry are (`Spec`s or example arrays), to feed fewer."""
         self._entry(entry).describe(arguments)
 
+    @for_users
     def names(self, entry: str) -> list[str]:
         """The names that can be fed and fetched of a described entry."""
         return [f"{entry}/{name}" for name in self._entry(entry).values]
 
+    @for_users
     def run(self, fetch: str | Sequence[str], feed: Feed | None = None) -> Any:
         """Compute the fetches; one value for a string, else a list.
 
@@ -144,7 +148,7 @@ class _Entry:
             for name, value in arguments.items()
         }
         values = self._signature.bind((), examples)
-        call = flat_call(values)
+        call = flat_call(values, self._signature.names)
         names = [str(i) for i in range(len(call.leaves))]
         if len(call.leaves) == len(self._signature.names):
             names = list(self._signature.names)

@@ -13,8 +13,9 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from .compiler.records import dataclass
 
 Place = tuple[Any, ...]  # the keys from the tuple of all arguments to a container
 

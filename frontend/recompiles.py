@@ -6,7 +6,8 @@ Not here: deciding when to compile.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from .compiler.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

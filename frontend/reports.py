@@ -78,7 +78,13 @@ class ReportingStore:
         self._store.put(key, payload)
 
     def close(self) -> None:
-        """Report the kernels that this process had already, for which nobody asked."""
+        """Report the kernels that this process had already, for which nobody asked. What is put
+        later is made in the background."""
+        self._count = _nothing
         for key, name in self._names.items():
             if key in self._unasked:
                 log("cache", f"hit {name} {key[:12]}, in this process")
+
+
+def _nothing() -> None:
+    pass

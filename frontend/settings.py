@@ -2,7 +2,8 @@
 
 | variable | meaning |
 |---|---|
-| `TRACEMILL_LOG` | topics for stderr, with commas: recompiles, graph, kernels, passes, cache |
+| `TRACEMILL_LOG` | topics for stderr, with commas: recompiles, graph, kernels, passes, cache, |
+| | background |
 | `TRACEMILL_CACHE` | `off`, or the folder of the compile cache |
 | `TRACEMILL_THREADS` | number of threads kernels may use |
 | `TRACEMILL_FEATURES` | `host` or a baseline such as `x86-64-v3`, `x86-64-v2` |
@@ -17,10 +18,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-LOG_TOPICS = ("recompiles", "graph", "kernels", "passes", "cache")
+from .compiler.records import dataclass
+
+LOG_TOPICS = ("recompiles", "graph", "kernels", "passes", "cache", "background")
 FEATURE_SETS = ("host", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 

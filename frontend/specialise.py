@@ -8,7 +8,6 @@ Not here: the table of a function's specialisations (dispatch.py), the native ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,21 @@ import numpy as np
 from .arguments import FlatCall, Signature
 from .backends.llvm.native.constants import is_like_an_array
 from .compiler.dims import Dim, Size, dim_text
+from .compiler.errors import error
+from .compiler.records import dataclass, replace
 from .compiler.types import DType, dtype_of
+from .overlap import Met, mismatch, place_key, same_arrays, sharings_of
 from .rebinding import Rebound, Watch
 from .tracing.guards import CaptureGuard, Guard, SizeGuard
 from .tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
 from .tracing.result import TraceResult
 from .tracing.run import trace
 from .tracing.shapes import choose_shapes
+from .tracing.sharing import Sharing
 from .trees import Tree, flatten
 
 _NUMBERS = (bool, int, float, complex)
+_TRACES = 4  # of one call: each shows what the function writes, if arrays share memory as found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,7 @@ class Traced:
     symbol_places: Mapping[str, tuple[int, int]]
     trace: TraceResult
     rebound: tuple[Rebound, ...] = ()
+    sharings: tuple[Sharing, ...] = ()
 
     def mismatch(self, call: FlatCall) -> str | None:
         """Why this version cannot serve `call`: argument, old and new value. None if it can."""
@@ -104,16 +109,8 @@ class Traced:
             self._size_mismatch(call, sizes)
             or self._guard_mismatch(call, sizes)
             or self._write_mismatch(call)
+            or mismatch(self.arrays(call), self.sharings)
         )
-
-    def overlap(self, call: FlatCall) -> str | None:
-        """Which written array shares memory with another one; the graph takes them to be apart."""
-        arrays = self._arrays(call)
-        for written in self.trace.writes:
-            for other, (name, array) in arrays.items():
-                if other != written and np.may_share_memory(arrays[written][1], array):
-                    return f"{arrays[written][0]} is written and shares memory with {name}"
-        return None
 
     def size_places(self, size: Size) -> Mapping[str, tuple[int, int]]:
         """The (parameter, axis) whose extent each symbol of `size` is."""
@@ -143,20 +140,25 @@ class Traced:
         return None
 
     def _write_mismatch(self, call: FlatCall) -> str | None:
-        arrays = self._arrays(call)
-        for name, array in (arrays[written] for written in self.trace.writes):
-            if not array.flags.writeable:
-                return f"{name} is read-only and is written"
+        for item in self.arrays(call):
+            if item.written and not item.array.flags.writeable:
+                return f"{item.name} is read-only and is written"
         return None
 
-    def _arrays(self, call: FlatCall) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
-        """Name and array of each input of the graph that is one."""
-        found = {}
+    def arrays(self, call: FlatCall) -> list[Met]:
+        """The inputs of the graph that are arrays."""
+        found = []
         for place, item in enumerate(self.trace.inputs):
             array = item.value if item.leaf is None else call.leaves[item.leaf]
             if isinstance(array, np.ndarray):
-                found[place] = item.name, array
+                key = array if item.leaf is None else item.leaf
+                found.append(Met(key, item.name, array, place in self.trace.writes))
         return found
+
+    def places(self) -> dict[Any, int]:
+        """The position of each input of the graph, by what it is in the call (`place_key`)."""
+        inputs = enumerate(self.trace.inputs)
+        return {place_key(item.leaf, item.value): place for place, item in inputs}
 
     def _named(self, text: str) -> str:
         places = ", ".join(
@@ -179,7 +181,34 @@ def trace_call(
 
     names: of the leaves, for messages. freed: axes that get a symbol however small. static:
     leaves that are handed to the function as they are.
+
+    What the function writes is only known once it has been traced. Where that is memory that
+    several arrays share, it is traced again, now knowing it.
     """
+    sharings: tuple[Sharing, ...] = ()
+    for _ in range(_TRACES):
+        traced = _trace_once(function, signature, call, names, freed, static, sharings)
+        found = sharings_of(traced.arrays(call))
+        if same_arrays(found, sharings):
+            return traced
+        sharings = found
+    raise error(
+        "TM254",
+        f"{signature.function.__name__} writes other arrays each time it is traced",
+        hint="pass copies of the arrays that share memory",
+    )
+
+
+def _trace_once(
+    function: Callable[..., Any],
+    signature: Signature,
+    call: FlatCall,
+    names: Sequence[str],
+    freed: frozenset[tuple[int, int]],
+    static: frozenset[int],
+    sharings: tuple[Sharing, ...],
+) -> Traced:
+    """Trace it for arrays that share memory like this, and nothing else that is written."""
     shapes = {
         i: leaf.shape
         for i, leaf in enumerate(call.leaves)
@@ -213,9 +242,10 @@ def trace_call(
         hints=hints,
         name=getattr(function, "__name__", "function").replace("<lambda>", "lambda"),
         flatten=flatten_all,
+        sharings=sharings,
     )
     result = replace(result, guards=_lasting(result.guards, call))
-    return Traced(call.tree, tuple(specs), tuple(names), places, result, rebound)
+    return Traced(call.tree, tuple(specs), tuple(names), places, result, rebound, sharings)
 
 
 def _lasting(guards: Sequence[Guard], call: FlatCall) -> tuple[Guard, ...]:

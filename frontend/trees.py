@@ -5,33 +5,85 @@ dataclasses, registered when first seen); None is structure; everything else is 
 
 Invariants: leaves come in optree's order (dicts by sorted key); two trees of equal `Tree` have
 leaves at the same places.
-Not here: what a leaf means to a trace.
+Not here: what a leaf means to a trace, what is nested (nested.py, loaded when something is).
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import optree
 
-_NAMESPACE = "tracemill"
-_PLAIN = (np.ndarray, np.generic, bool, int, float, complex, str, bytes, type(None))
-_dataclasses_seen: set[type] = set()
+from .compiler.records import dataclass
+from .loading import load
+
+_PLAIN = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
+
+
+class LeafSpec:
+    """The structure of a value that is a leaf; it answers as an `optree.PyTreeSpec` does."""
+
+    type = None
+    num_children = 0
+
+    def is_leaf(self) -> bool:
+        return True
+
+    def children(self) -> list[Any]:
+        return []
+
+    def entries(self) -> list[Any]:
+        return []
+
+    def __repr__(self) -> str:
+        return "PyTreeSpec(*)"
+
+
+class RowSpec:
+    """The structure of a tuple of leaves."""
+
+    type = tuple
+
+    def __init__(self, count: int) -> None:
+        self.num_children = count
+
+    def is_leaf(self) -> bool:
+        return False
+
+    def children(self) -> list[Any]:
+        return [_LEAF_SPEC] * self.num_children
+
+    def entries(self) -> list[int]:
+        return list(range(self.num_children))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowSpec) and self.num_children == other.num_children
+
+    def __hash__(self) -> int:
+        return hash((RowSpec, self.num_children))
+
+    def __repr__(self) -> str:
+        stars = ", ".join("*" * self.num_children)
+        return f"PyTreeSpec(({stars}{',' if self.num_children == 1 else ''}))"
+
+
+_LEAF_SPEC = LeafSpec()
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     """The structure of a nested value."""
 
-    spec: Any  # optree.PyTreeSpec
+    spec: Any  # optree.PyTreeSpec, or one of those above
 
     def rebuild(self, leaves: Sequence[Any]) -> Any:
         """The nested value with these leaves."""
-        return optree.tree_unflatten(self.spec, leaves)
+        if self.spec is _LEAF_SPEC:
+            return leaves[0]
+        if isinstance(self.spec, RowSpec):
+            return tuple(leaves)
+        return load("nested").rebuild(self.spec, leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +107,26 @@ Path = tuple[Step, ...]
 
 def flatten(value: Any) -> tuple[list[Any], Tree]:
     """Leaves and structure of a nested value."""
-    if isinstance(value, _PLAIN) and value is not None:
+    if isinstance(value, _PLAIN):
         return [value], _LEAF
-    while True:
-        leaves, spec = optree.tree_flatten(value, namespace=_NAMESPACE)
-        fresh = [type(leaf) for leaf in leaves if _is_new_dataclass(leaf)]
-        if not fresh:
-            return leaves, Tree(spec)
-        for cls in fresh:
-            _register(cls)
+    if type(value) is tuple and all(isinstance(item, _PLAIN) for item in value):
+        return list(value), Tree(RowSpec(len(value)))
+    leaves, spec = load("nested").flatten(value)
+    if spec.is_leaf():
+        return leaves, _LEAF
+    if spec.type is tuple and all(part.is_leaf() for part in spec.children()):
+        spec = RowSpec(len(leaves))  # one form for each structure: trees are compared
+    return leaves, Tree(spec)
 
 
 def paths(tree: Tree) -> list[Path]:
     """The way from the root to each leaf, in order."""
-    found = []
-    for accessor in optree.treespec_accessors(tree.spec):
-        steps = []
-        for entry in accessor:
-            attribute = isinstance(entry, optree.GetAttrEntry)
-            steps.append(Step(entry.entry, attribute, entry.type))
-        found.append(tuple(steps))
-    return found
+    if tree.spec is _LEAF_SPEC:
+        return [()]
+    if isinstance(tree.spec, RowSpec):
+        return [(Step(at, False, tuple),) for at in range(tree.spec.num_children)]
+    found: list[list[tuple[Any, bool, type]]] = load("nested").steps(tree.spec)
+    return [tuple([Step(*step) for step in steps]) for steps in found]
 
 
-def _is_new_dataclass(leaf: Any) -> bool:
-    cls = type(leaf)
-    return dataclasses.is_dataclass(cls) and cls not in _dataclasses_seen
-
-
-def _register(cls: type) -> None:
-    names = tuple(f.name for f in dataclasses.fields(cls) if f.init)
-
-    def take_apart(instance: Any) -> tuple[list[Any], None, tuple[str, ...]]:
-        return [getattr(instance, name) for name in names], None, names
-
-    def put_together(_: Any, children: Any) -> Any:
-        return cls(**dict(zip(names, children, strict=True)))
-
-    if cls not in _dataclasses_seen:
-        _dataclasses_seen.add(cls)
-        optree.register_pytree_node(
-            cls,
-            take_apart,
-            put_together,
-            path_entry_type=optree.GetAttrEntry,
-            namespace=_NAMESPACE,
-        )
-
-
-_LEAF = Tree(optree.treespec_leaf(namespace=_NAMESPACE))
+_LEAF = Tree(_LEAF_SPEC)

@@ -3,21 +3,25 @@
 Inside a compiled function reading one is a read op and assigning one is an assign op, ordered by
 tokens; outside, both act at once on the store. In expressions a Variable stands for its value.
 
-Invariants: a Variable holds no data, only its name, its type and the store.
+Invariants: a Variable holds no data, only its name, its type and the store; functions that use it
+hold it, and when the last of them and of the user's references is gone, the store forgets it.
 Not here: how a store keeps values (runtime/store.py), optimisers.
 """
 
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .compiler.errors import error
+from .compiler.ir.graph import Value
 from .compiler.types import TensorType, dtype_of
 from .runtime.store import VariableStore
+from .tracebacks import for_users
 from .tracing.state import Trace, current
 from .tracing.tensor import fresh
 
@@ -56,7 +60,9 @@ class Variable(NDArrayOperatorsMixin):
         self.name = name if name is not None else f"variable_{next(_unnamed)}"
         self.type = TensorType(dtype, array.shape)
         self.device = device
-        self.store.create(self.name, self.type, np.ascontiguousarray(array).reshape(array.shape))
+        first = np.ascontiguousarray(array).reshape(array.shape)
+        cell = self.store.create(self.name, self.type, first)
+        weakref.finalize(self, self.store.release, cell).atexit = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,6 +89,7 @@ class Variable(NDArrayOperatorsMixin):
         trace = current()
         return self.store.read(self.name) if trace is None else self.traced(trace)
 
+    @for_users
     def assign(self, value: Any) -> None:
         """Replace the value. Dtype and shape must be the variable's (numbers are converted).
 
@@ -95,8 +102,9 @@ class Variable(NDArrayOperatorsMixin):
         self._declare(trace)
         from_user = trace.dispatch.function(np.asarray, (value,), {"dtype": self.dtype})
         full = trace.dispatch.function(np.broadcast_to, (from_user, self.shape), {})
-        trace.builder.emit("assign", (full.value,), variable=self.name, device=self.device)
+        self.put(trace, full.value)
 
+    @for_users
     def assign_add(self, value: Any) -> None:
         """Add to the value; outside a trace no addition of another thread is lost."""
         if current() is None:
@@ -111,12 +119,33 @@ class Variable(NDArrayOperatorsMixin):
     def traced(self, trace: Trace) -> Any:
         """The value as the trace sees it now: what was assigned last in it, or a read."""
         self._declare(trace)
-        value = trace.builder.emit(
+        return fresh(trace, self.get(trace))
+
+    def get(self, trace: Trace) -> Value:
+        """The value as the trace sees it; in a body of control flow that has not assigned it,
+        the value around the body."""
+        if trace.states is not None:
+            assert trace.outer is not None
+            held = trace.states.get(self.name)
+            return trace.lifted(self.traced(trace.outer).value) if held is None else held
+        read: Value = trace.builder.emit(
             "read", (), variable=self.name, name=self.name, device=self.device
         )
-        return fresh(trace, value)
+        return read
+
+    def put(self, trace: Trace, value: Value) -> None:
+        """Let the trace see `value` from now on; control flow carries it out of its body."""
+        if trace.states is not None:
+            trace.states[self.name] = value
+            trace.assigned[self.name] = self
+        else:
+            trace.builder.emit("assign", (value,), variable=self.name, device=self.device)
 
     def _declare(self, trace: Trace) -> None:
+        if trace.states is not None:
+            assert trace.outer is not None
+            self._declare(trace.outer)
+            return
         known = trace.variables.setdefault(self.name, self)
         if known.store is not self.store:
             raise error(

@@ -15,6 +15,7 @@ from .arguments import Signature
 from .backends.llvm.native.runtime import Parameter
 from .dispatch import Dispatcher
 from .recompiles import Compilation
+from .tracebacks import for_users
 
 Form = tuple[int, tuple[str, ...]]
 
@@ -23,6 +24,7 @@ def variadic(dispatcher: Dispatcher) -> Any:
     """The native callable of a variadic function."""
     forms: dict[Form, Dispatcher] = {}
 
+    @for_users
     def slow(*args: Any, **keywords: Any) -> Any:
         dispatcher.signature.signature.bind(*args, **keywords)
         form = (len(args), tuple(keywords))

@@ -8,10 +8,12 @@ Not here: any back end (backends/), plans and their tables (backends/llvm/native
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..compiler.kernel.kernel import Kernel
+from ..compiler.records import dataclass
+
+if TYPE_CHECKING:
+    from ..compiler.kernel.kernel import Kernel
 
 
 class CodeStore(Protocol):
@@ -24,16 +26,29 @@ class CodeStore(Protocol):
         """Keep bytes under `key`; may fail silently."""
 
 
+class StoredCode(NamedTuple):
+    """Where a kernel's code is kept: enough to load it again without the kernel.
+
+    kernel: the kernel's key. key: the entry of the store. words: what fills the entry's slots.
+    """
+
+    kernel: str
+    key: str
+    words: bytes = b""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedKernels:
     """Entry addresses, one per kernel asked for, and what must stay alive while they are used.
 
-    compiled: how many of them had to be compiled now.
+    compiled: how many of them had to be compiled now. stored: where their code is kept, one per
+    kernel; empty where the back end keeps none.
     """
 
     addresses: tuple[int, ...]
     keep: tuple[object, ...]
     compiled: int
+    stored: tuple[StoredCode, ...] = ()
 
 
 class Backend(Protocol):
@@ -48,9 +63,15 @@ class Backend(Protocol):
         """What compiled bytes depend on: processor, features, versions."""
 
     def compile_kernels(
-        self, kernels: Sequence[Kernel], store: CodeStore | None = None
+        self,
+        kernels: Sequence[Kernel],
+        store: CodeStore | None = None,
+        times: Sequence[int] | None = None,
     ) -> LoadedKernels:
-        """Make kernels callable with the kernel ABI, from `store` where it has them."""
+        """Make kernels callable with the kernel ABI, from `store` where it has them.
+
+        times: nanoseconds that each takes in the call at hand, as estimated, where that is known.
+        """
 
     def texts(self, kernels: Sequence[Kernel]) -> Mapping[str, str]:
         """For people: representation name (``llvm``, ``asm``) to text."""

@@ -24,9 +24,9 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..compiler.errors import CacheWarning
+from ..compiler.records import dataclass
 from .clock import Clock, SystemClock
 from .files import DiskFiles, File, FileInfo, Files, read_all
 from .forks import tell_after_forks

@@ -15,10 +15,11 @@ import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..compiler.passes.segments import PartProgram, Send
+from ..compiler.records import dataclass
 from .transport import Continuation, Key, Transport
 
 # Runs segment `index` of a part on its inputs and returns its outputs.

@@ -19,9 +19,10 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
+
+from ..compiler.records import dataclass
 
 if sys.platform == "win32":
     import msvcrt

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import difflib
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..compiler.dims import Dim
 from ..compiler.errors import error
+from ..compiler.records import dataclass
 from ..compiler.types import TensorType
 from .cells import Array, Cell, CellLocks, PythonLocks, locked
 from .forks import tell_after_forks
@@ -44,6 +45,7 @@ class VariableStore:
         self._locks = locks or PythonLocks()
         self._cells: dict[str, Cell] = {}
         self._table = threading.Lock()
+        self._released: deque[Cell] = deque()
         tell_after_forks(self)
 
     def after_fork(self) -> None:
@@ -70,6 +72,7 @@ class VariableStore:
         cell = Cell(name, type, container)
         if value is not None:
             cell.write(value, cell.buffer_for(value.shape))
+        self._sweep()
         with self._table:
             if name in self._cells:
                 raise error("TM203", f"there is a variable named {name!r} already")
@@ -87,6 +90,7 @@ class VariableStore:
 
     def names(self, container: str | None = None) -> list[str]:
         """Names of all variables, or of those in a container, in the order they were made."""
+        self._sweep()
         with self._table:
             cells = list(self._cells.values())
         return [c.name for c in cells if container is None or c.container == container]
@@ -152,6 +156,27 @@ class VariableStore:
             with self._table:
                 self._cells.pop(name, None)
             cell.unbind()
+
+    def release(self, cell: Cell) -> None:
+        """Forget the variable of a cell that nobody refers to any more.
+
+        The garbage collector calls this, at any moment and in any thread, also one that is in the
+        middle of another method here: so it never waits.
+        """
+        self._released.append(cell)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Forget released variables, unless the table is in use: then the next call does."""
+        while self._released and self._table.acquire(blocking=False):
+            try:
+                cell = self._released.popleft()
+                if self._cells.get(cell.name) is cell:
+                    del self._cells[cell.name]
+            except IndexError:  # another thread was here first
+                continue
+            finally:
+                self._table.release()
 
     def clear(self, container: str) -> None:
         """Delete all variables of a container."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from ..compiler.records import dataclass
 
 # Called with (value, None) or (None, error).
 Continuation = Callable[[Any, BaseException | None], None]

@@ -4,59 +4,48 @@ LLVM is reached through one lock, so threads would wait for each other; processe
 that LLVM ends is only a kernel that could not be compiled. The calling thread works too: a short
 list is done before a worker has started, and nobody waits for one that does not come.
 
-Workers are this interpreter running `worker`, started by a thread each when there is work that
-pays for it. The program's main module is not run again, so scripts without a guard, notebooks and
-embedded test runners can use them. A thread whose worker was asked for nothing for a while closes
-it and ends.
+Workers are started by a thread each when there is work that pays for it. A worker has the next
+kernels before it is done with one, so that it need not wait for this process, which compiles too.
+A thread whose worker was asked for nothing for a while closes it and ends.
 
 Invariants: a kernel is compiled once, by whoever takes it; the code is the same wherever it is
-made. No worker outlives its parent: its input ends with it. A forked child forgets the workers of
-its parent.
-Not here: what a worker does (`worker`), which kernels are missing (`backend`).
+made. A forked child has a crew of its own.
+Not here: what a worker does (`worker`), the process (`hands`), which kernels are missing
+(`backend`), what is compiled when nobody waits for it (`improving`).
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import json
 import os
 import queue
-import signal
-import subprocess
-import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from ...compiler.errors import error
-from ...compiler.kernel.kernel import Kernel, walk
-from ..llvm.machine import Machine
-from . import worker
+from ...compiler.kernel.kernel import Kernel
+from ...compiler.records import dataclass
+from . import hands, wire, worker
+from .effort import quick_seconds, seconds
+from .hands import Worker, WorkerDied
+from .wire import Effort, Request
 
 IDLE_SECONDS = 20.0
 MOST = 8  # workers; each takes some 100 MB
 _START_SECONDS = 0.8  # work a new worker must find to be worth its start
 _SHARE_SECONDS = 0.1  # work worth sharing with workers there are
-_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)  # memory short, or somebody's wish
-_PROGRAM = (
-    "import json, os, sys; parent, sys.path[:] = json.loads(sys.argv[1]); "
-    "os.environ['OPENBLAS_NUM_THREADS'] = os.environ['OMP_NUM_THREADS'] = '1'; "
-    f"from {worker.__name__} import serve; serve(parent)"
-)
-
-
-class WorkerDied(Exception):
-    """The process ended without an answer; the message is what it said last."""
+_AHEAD = {Effort.QUICK: 4, Effort.BEST: 2}  # kernels a worker has at a time
+_SMALL = 16 << 10  # bytes of a request that is sent ahead: four of them fit a pipe
 
 
 class _Job(NamedTuple):
     """One kernel; the answer goes to `answers` with the number."""
 
     number: int
-    kernel: Kernel
-    machine: Machine
+    request: Request
     answers: queue.SimpleQueue[tuple[int, bytes | Exception | None]]
 
 
@@ -65,7 +54,6 @@ class _Crew:
     """The workers of this process, and what there is to do."""
 
     jobs: queue.SimpleQueue[_Job] = field(default_factory=queue.SimpleQueue)
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     threads: int = 0  # one for each worker
     broken: bool = False  # a worker could not be started: there will be no more
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -74,45 +62,43 @@ class _Crew:
 _crew = _Crew()
 
 
-def pays(kernels: Sequence[Kernel]) -> bool:
+def pays(requests: Sequence[Request]) -> bool:
     """Whether compiling these is worth the trouble of asking workers."""
     if _hands() == 0:
         return False
-    return _estimate(kernels) >= (_SHARE_SECONDS if _crew.threads else _START_SECONDS)
+    return _estimate(requests) >= (_SHARE_SECONDS if _crew.threads else _START_SECONDS)
 
 
-def _estimate(kernels: Sequence[Kernel]) -> float:
-    """Seconds these take one after the other, roughly: by the statements of their text."""
-    return sum(0.005 + 0.001 * sum(1 for _ in walk(kernel.body)) for kernel in kernels)
+def _estimate(requests: Sequence[Request]) -> float:
+    best = [r.kernel for r in requests if r.effort is Effort.BEST]
+    quick = [r.kernel for r in requests if r.effort is Effort.QUICK]
+    return seconds(best) + quick_seconds(quick)
 
 
 def _hands() -> int:
-    """How many workers there may be: the other processors, where this is a plain interpreter."""
-    plain = os.path.basename(sys.executable or "").startswith("python")
-    if _crew.broken or not plain or getattr(sys, "frozen", False):
+    """How many workers there may be: the other processors."""
+    if _crew.broken or not hands.can_hire():
         return 0
-    return min(len(os.sched_getaffinity(0)) - 1, MOST)
+    return min(hands.processors() - 1, MOST)
 
 
-def compile_all(
-    kernels: Sequence[Kernel], machine: Machine, done: Callable[[int, bytes], None]
-) -> None:
+def compile_all(requests: Sequence[Request], done: Callable[[int, bytes], None]) -> None:
     """Compile kernels; `done(position, code)` is called on this thread as they get ready.
 
     Raises CompileError naming the kernel that ended a worker, and what code generation raises.
     """
-    _hire(min(_hands(), int(_estimate(kernels) / _START_SECONDS) + 1))
+    _hire(min(_hands(), int(_estimate(requests) / _START_SECONDS) + 1))
     answers: queue.SimpleQueue[tuple[int, bytes | Exception | None]] = queue.SimpleQueue()
-    for number, kernel in enumerate(kernels):
-        _crew.jobs.put(_Job(number, kernel, machine, answers))
+    for number, request in enumerate(requests):
+        _crew.jobs.put(_Job(number, request, answers))
     try:
-        for _ in kernels:
+        for _ in requests:
             number, code = _next_answer(answers)
             if isinstance(code, WorkerDied):
-                raise _stopped(kernels[number], code)
+                raise _stopped(requests[number].kernel, code)
             if isinstance(code, Exception):
                 raise code
-            done(number, code or worker.compiled(kernels[number], machine))
+            done(number, code or worker.answer(requests[number]))
     finally:
         _withdraw(answers)
 
@@ -136,7 +122,7 @@ def _next_answer(answers: Any) -> tuple[int, bytes | Exception | None]:
             answer = answers.get()
             return answer
         try:
-            code: bytes | Exception = worker.compiled(job.kernel, job.machine)
+            code: bytes | Exception = worker.answer(job.request)
         except Exception as problem:  # noqa: BLE001 - raised where the kernel was asked for
             code = problem
         except BaseException:  # this list ends here, but the kernel may be another one's
@@ -157,9 +143,6 @@ def _withdraw(answers: Any) -> None:
         _crew.jobs.put(job)
 
 
-# -- workers
-
-
 def _hire(count: int) -> None:
     """Have at least this many workers, or soon."""
     with _crew.lock:
@@ -172,119 +155,66 @@ def _hire(count: int) -> None:
 def _employ(crew: _Crew) -> None:
     """The life of a worker, seen from here."""
     process = None
+    given: deque[_Job] = deque()
     try:
-        process = _start(crew)
+        process = Worker()
         while True:
-            job = crew.jobs.get(timeout=IDLE_SECONDS)
-            answer = _ask(process, job)
-            job.answers.put((job.number, answer))
-            if process.poll() is not None:
-                break
+            _give(crew, process, given)
+            if given:
+                code = process.receive()
+                job = given.popleft()
+                job.answers.put((job.number, code))
     except queue.Empty:
         pass
-    except (OSError, ValueError, WorkerDied):  # not started: the others do the work
+    except WorkerDied as problem:
+        if process is None:  # not started: the others do the work
+            crew.broken = True
+        elif given and not problem.outside:
+            blamed = given.popleft()
+            blamed.answers.put((blamed.number, problem))
+    except (OSError, ValueError):
         crew.broken = True
+    for job in given:  # compiled where they are waited for
+        job.answers.put((job.number, None))
     with crew.lock:
         crew.threads -= 1
-        if process in crew.processes:
-            crew.processes.remove(process)
     if process is not None:
-        _end(process)
+        process.end()
 
 
-def _start(crew: _Crew) -> subprocess.Popen[bytes]:
-    paths = [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)]
-    process = subprocess.Popen(
-        [sys.executable, *_flags(), "-c", _PROGRAM, json.dumps([os.getpid(), paths])],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        process_group=0,  # Ctrl-C in a terminal is for the parent
-    )
-    with crew.lock:
-        crew.processes.append(process)
-    if _receive(process) != worker.DONE + worker.__file__.encode():
-        raise WorkerDied("another installation answered")
-    return process
-
-
-def _flags() -> list[str]:
-    flags = {"-I": sys.flags.isolated, "-E": sys.flags.ignore_environment}
-    flags |= {"-s": sys.flags.no_user_site, "-S": sys.flags.no_site}
-    return [flag for flag, given in flags.items() if given] + ["-W", "ignore"]
-
-
-def _ask(process: subprocess.Popen[bytes], job: _Job) -> bytes | WorkerDied | None:
-    """The code; None where this process should compile the kernel itself."""
-    try:
-        request = worker.packed(job.kernel, job.machine)
-    except Exception:  # noqa: BLE001 - a kernel that cannot be sent is compiled here
-        return None
-    assert process.stdin is not None
-    try:
-        worker.write_frame(process.stdin.fileno(), request)
-    except (OSError, ValueError):  # it was gone before it had the kernel
-        process.kill()
-        process.wait()
-        return None
-    try:
-        answer = _receive(process)
-    except WorkerDied as problem:
-        return None if process.returncode in _FROM_OUTSIDE else problem
-    return answer[1:] if answer[:1] == worker.DONE else None
-
-
-def _receive(process: subprocess.Popen[bytes]) -> bytes:
-    assert process.stdout is not None
-    answer = worker.read_frame(process.stdout.fileno())
-    if answer is None:
-        raise WorkerDied(_last_words(process))
-    return answer
-
-
-def _last_words(process: subprocess.Popen[bytes]) -> str:
-    """What a process that has closed its output said, and how it ended."""
-    try:
-        code = process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        code = process.wait()
-    how = signal.Signals(-code).name if code < 0 else f"status {code}"
-    assert process.stderr is not None
-    said = process.stderr.read().decode(errors="replace").strip()
-    return f"a worker process ended with {how}\n{said[-2000:]}".strip()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
-
-
-def _end_all() -> None:
-    """At the end of the interpreter."""
-    _crew.broken = True
-    with _crew.lock:
-        processes = list(_crew.processes)
-    for process in processes:
-        process.kill()
-    for process in processes:
-        process.wait()
+def _give(crew: _Crew, process: Worker, given: deque[_Job]) -> None:
+    """Hand the worker the next kernels. Raises queue.Empty if none came for long."""
+    while True:
+        if given and len(given) >= _AHEAD[given[0].request.effort]:
+            return
+        try:
+            job = crew.jobs.get_nowait() if given else crew.jobs.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            if given:
+                return
+            raise
+        try:
+            request = wire.packed(job.request)
+        except Exception:  # noqa: BLE001 - a kernel that cannot be sent is compiled here
+            job.answers.put((job.number, None))
+            continue
+        if given and len(request) > _SMALL:  # two pipes that are full would wait for each other
+            crew.jobs.put(job)
+            return
+        try:
+            process.send(request)
+        except WorkerDied:
+            crew.jobs.put(job)
+            if given:  # what it died of is said where the first of them is waited for
+                return
+            raise
+        given.append(job)
 
 
 def _forget() -> None:
     """In a forked child: the workers are the parent's."""
     global _crew
-    left, _crew = _crew, _Crew()
-    for process in left.processes:
-        process.returncode = 0
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+    _crew = _Crew()
 
 
-atexit.register(_end_all)
 os.register_at_fork(after_in_child=_forget)

@@ -6,7 +6,8 @@ that are equal but for such numbers. A *template* is such a kernel with slots fo
 Invariants: a constant that code generation may look at stays in the template: integers, zeros,
 ones and other powers of two, infinities, NaN. A copy computes the same bits as the kernel compiled
 by itself.
-Not here: how a slot is read (llvm/slots.py), when a template pays (`backend`).
+Not here: how a slot is read (llvm/slots.py) and filled (`mapped`), when a template pays
+(`backend`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ...compiler.kernel.kernel import Constant, Kernel, Statement, bodies
+from ...compiler.records import dataclass, replace
 from ...compiler.types import F32, F64
-from ..llvm.native.objects import CodeBlob, LinkError
-from ..llvm.slot import TABLE, Slot
+from ..llvm.slot import Slot
 
 _FORMS = {F32: "<fxxxx", F64: "<d"}
 _FEW = 4  # kernels that a template must serve: compiled by itself, one is a little faster
@@ -54,18 +54,6 @@ def template(kernel: Kernel) -> tuple[Kernel, bytes]:
     """The kernel with slots for its constants, and the words that make it this kernel."""
     words: list[bytes] = []
     return replace(kernel, body=_with_slots(kernel.body, words)), b"".join(words)
-
-
-def filled(code: bytes, words: bytes) -> CodeBlob:
-    """Stored code with these words in its slots, if it has any."""
-    blob = CodeBlob.from_bytes(code)
-    if not words:
-        return blob
-    start = blob.symbols.get(TABLE)
-    if start is None or start + len(words) > len(blob.code):
-        raise LinkError("the code of a template has no table of constants")
-    image = blob.code[:start] + words + blob.code[start + len(words) :]
-    return CodeBlob(image, blob.symbols, blob.alignment)
 
 
 def _with_slots(body: Sequence[Statement], words: list[bytes]) -> tuple[Statement, ...]:

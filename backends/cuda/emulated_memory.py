@@ -10,11 +10,12 @@ Not here: which thread accesses what (emulator.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from ...compiler.records import dataclass
 
 Array = np.ndarray[Any, Any]
 _NOBODY, _MANY = -1, -2

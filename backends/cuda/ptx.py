@@ -7,11 +7,11 @@ Not here: assembling, the driver, launches (no GPU is needed for anything here).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...compiler.dims import Size
 from ...compiler.kernel.grid import GridKernel, map_to_grid
 from ...compiler.kernel.kernel import Kernel
+from ...compiler.records import dataclass
 from ..llvm.nvptx.module import ARCHITECTURES, ptx_text
 
 __all__ = ["ARCHITECTURES", "Entry", "PtxCode", "compile_mapped", "compile_ptx"]

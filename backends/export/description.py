@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...compiler.plan import BufferSpec, ExecutionPlan, Origin
+from ...compiler.records import dataclass, replace
 from ...compiler.types import DType
 from ..llvm.native.encoder import Frame, RowSpec, SizeSpec
 from ..llvm.native.from_plan import Leaf, PlanRows, SizeRelation, place
@@ -81,6 +81,7 @@ class Description:
     sizes: tuple[SizeSpec, ...]
     addresses: tuple[SizeSpec, ...]
     rows: tuple[RowSpec, ...]
+    later: tuple[SizeSpec, ...]
     arena: int
     arena_bytes: int
 
@@ -161,9 +162,10 @@ class _Writer:
         sizes = folded(buffers.terms.rows, self.slots)
         addresses = folded(buffers.addresses, self.slots)
         made = tuple(self.resolved(row) for row in rows.rows)
+        later = tuple(self.moved(spec) for spec in rows.later)
         needed = {handle for row in made for handle in (*row.words, row.extent)}
         needed |= {handle for result in results for handle in result.dims} | {size}
-        needed |= {handle for row in addresses for handle in (row.a, row.b)}
+        needed |= {handle for row in (*addresses, *later) for handle in (row.a, row.b)}
         return Description(
             plan=self.plan,
             slots=self.slots,
@@ -174,6 +176,7 @@ class _Writer:
             sizes=tuple(live(sizes, needed)),
             addresses=tuple(addresses),
             rows=made,
+            later=later,
             arena=buffers.arena,
             arena_bytes=size,
         )
@@ -181,6 +184,10 @@ class _Writer:
     def resolved(self, row: RowSpec) -> RowSpec:
         words = tuple(map(self.slots.resolve, row.words))
         return row._replace(words=words, extent=self.slots.resolve(row.extent), work=NONE)
+
+    def moved(self, spec: SizeSpec) -> SizeSpec:
+        """What a loop computes as it runs: never known before."""
+        return spec._replace(a=self.slots.resolve(spec.a), b=self.slots.resolve(spec.b))
 
     # -- inputs
 

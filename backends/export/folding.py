@@ -11,8 +11,9 @@ Not here: where sizes come from (`description`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...compiler.records import dataclass
 from ..llvm.native.encoder import Frame, SizeSpec
 from ..llvm.native.layout import NONE, Size
 

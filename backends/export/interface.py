@@ -7,8 +7,8 @@ Not here: the header's text (`header`), the tables (`tables`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...compiler.records import dataclass
 from .description import Description, Parameter, Result
 from .names import NOTES, Names, c_type
 from .serving import Word

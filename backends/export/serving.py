@@ -36,7 +36,7 @@ from ..llvm.native.language import (
 )
 from ..llvm.native.layout import Row, RowKind, SizeRow
 from ..llvm.native.sizes import run_sizes
-from ..llvm.native.walker import copy_buffer, prepare
+from ..llvm.native.walker import copy_buffer, jumps, prepare
 
 FIRST_PLACE = 16  # codes from here on are places of failure in the user's program
 _MOST = 1 << 47  # no size and no array is larger than what a process can address
@@ -106,6 +106,7 @@ class Model(Struct):
     n_sizes: i64
     addresses: SizeRow
     n_addresses: i64
+    later: SizeRow  # what COMPUTE rows run
     rows: Row
     n_rows: i64
     arena: i64  # slot of its address
@@ -232,8 +233,12 @@ def _walk(model: Model, slots: Ptr[i64]) -> i32:
             prepare(ctl, row, slots, scratch)
             if slots[row.extent] > 0:
                 row.kernel(ctl, scratch, 0, slots[row.extent])
-        else:
+        elif row.kind == RowKind.COPY:
             copy_buffer(row, slots)
+        elif row.kind == RowKind.COMPUTE:
+            run_sizes(at(model.later, row.first), row.count, slots)
+        elif jumps(row, slots):
+            number = row.target
     if ctl.error_state != 0:
         return i32(FIRST_PLACE + ctl.error_node)
     return Status.OK

@@ -15,6 +15,7 @@ from ...compiler.kernel.fingerprint import dims_in_order, fingerprint
 from ...compiler.kernel.kernel import Kernel
 from ..llvm.library import Entry, Library
 from ..llvm.machine import host_machine, level_machine
+from ..llvm.native.commit import JUMPS
 from ..llvm.native.encoder import RowSpec, SizeSpec
 from ..llvm.native.layout import NONE, Row, RowKind, SizeRow
 from .description import Description
@@ -63,6 +64,7 @@ class _Tables:
             **self.states(),
             **self.table("sizes", SizeRow, map(self.size, described.sizes)),
             **self.table("addresses", SizeRow, map(self.size, described.addresses)),
+            "later": library.table(SizeRow, [*map(self.size, described.later)] or [{}]),
             **self.table("rows", Row, self.rows()),
             "arena": self.frame.number(described.arena),
             "arena_bytes": self.frame.number(described.arena_bytes),
@@ -133,7 +135,9 @@ class _Tables:
             "kind": row.kind,
             "kernel": kernels[row.kernel] if row.kind is RowKind.LAUNCH else 0,
             "words": self.numbers(row.words),
-            "count": len(row.words),
+            "count": row.length if row.kind is RowKind.COMPUTE else len(row.words),
+            "first": row.first,
+            "target": row.target if row.kind in JUMPS else 0,
             "extent": self.slot(row.extent),
             "errors": row.errors,
         }

@@ -9,11 +9,10 @@ Not here: which instructions use it (memory.py), range checks (statements.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size
+from ...compiler.records import dataclass
 from ...compiler.types import DType
 from .frame import Buffer, Frame, offset_bytes
 from .indices import iota, lane_size, level_of, scalar_size

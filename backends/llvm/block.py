@@ -26,11 +26,19 @@ from ...compiler.kernel.kernel import (
     Update,
 )  # fmt: skip
 from .columns import emit_column_loop, is_column_loop
+from .flat_columns import emit_flat_columns, is_flat
 from .frame import Frame
 from .interleaved import store_rows, whole_rows
 from .loops import emit_for, emit_if, emit_loop, emit_parallel
 from .reduce import emit_reduce
-from .scan import emit_scan
+from .rows import emit_row_loop, is_row_loop
+from .scan import (
+    emit_scan,
+    emit_scan_of_columns,
+    emit_scan_of_rows,
+    is_scan_of_columns,
+    is_scan_of_rows,
+)
 from .statements import (
     emit_check,
     emit_constant,
@@ -45,10 +53,24 @@ from .vector_loop import emit_vector_loop
 
 
 def _emit_parallel(frame: Frame, s: Parallel) -> None:
-    """Vector loops have their own form, and so have those of column reductions."""
-    if s.vector <= 1 or frame.lanes.width > 1:
+    """Vector loops have their own form, and so have those over columns or rows that reduce."""
+    if is_row_loop(frame, s):
+        emit_row_loop(frame, s)
+    elif is_scan_of_rows(frame, s):
+        emit_scan_of_rows(frame, s)
+    elif is_scan_of_columns(frame, s):
+        emit_scan_of_columns(frame, s)
+    elif s.vector <= 1 or frame.lanes.width > 1:
         emit_parallel(frame, s)
-    elif is_column_loop(frame, s, s.body):
+    elif is_flat(frame, s):
+        emit_flat_columns(frame, s, lambda: _emit_vectors(frame, s))
+    else:
+        _emit_vectors(frame, s)
+
+
+def _emit_vectors(frame: Frame, s: Parallel) -> None:
+    """A loop whose iterations are lanes, whatever its sizes."""
+    if is_column_loop(frame, s, s.body):
         emit_column_loop(frame, s, s.body)
     else:
         emit_vector_loop(frame, s)

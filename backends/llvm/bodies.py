@@ -15,6 +15,9 @@ from ...compiler.ops import ALL
 from ...compiler.ops.scalar import Rarely, Scalar, ScalarFunction, trace_body
 from ...compiler.types import DType
 
+HOLE = "hole "  # begins the op of a `Let` that calls what is filled in later (skeletons.py)
+_CALL = 64  # words that a call counts for: it is not worth a second copy
+
 
 def body_of(
     op: str, dtypes: tuple[DType, ...], attrs: Mapping[str, Any], result: DType
@@ -46,17 +49,19 @@ def combine_of(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
 def weight_of(body: ScalarFunction) -> int:
     """How many words a body is, rare regions left out."""
     seen: set[Scalar] = set()
+    calls = 0
     stack = list(body.results)
     while stack:
         node = stack.pop()
         if node in seen or node.word in ("param", "const", "carried"):
             continue
         seen.add(node)
+        calls += node.word.startswith(HOLE)
         stack.extend(node.args)
         if node.word == "result":
             region = node.attr[0]  # type: ignore[index]
             stack.extend(region.fast if isinstance(region, Rarely) else region.step)
-    return len(seen)
+    return len(seen) + calls * _CALL
 
 
 def weight_of_block(block: Iterable[Statement], dtypes: Mapping[str, DType]) -> int:

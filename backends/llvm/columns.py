@@ -107,7 +107,7 @@ class _Tile:
     def _reduced(self, r: Reduce) -> Slots:
         frame = self.frame
         folding = Folding(frame, r.monoid, r.dtypes, self.width)
-        results = Slots(frame, r.dtypes, self.width, self.count)
+        results = Slots.of(frame, r.dtypes, self.width, self.count)
         total = scalar_size(frame, r.extent)
         if is_free(folding):
             self._over_vectors(lambda v: results.store(v, folding.neutral()))
@@ -125,8 +125,8 @@ class _Tile:
 
     def _by_blocks(self, r: Reduce, folding: Folding, results: Slots, total: ir.Value) -> None:
         frame, builder = self.frame, self.frame.builder
-        sums = Slots(frame, r.dtypes, self.width, self.count * LANES)
-        counter = Counter(frame, folding, self.count)
+        sums = Slots.of(frame, r.dtypes, self.width, self.count * LANES)
+        counter = Counter.of(frame, folding, self.count)
         self._over_vectors(counter.reset)
 
         def block(begin: ir.Value, _: list[ir.Value]) -> None:

@@ -63,6 +63,11 @@ def poll(frame: Frame, work: ir.Value) -> None:
         frame.work = frame.stack_slot(I64)
         with frame.at_level(0):
             builder.store(constant(0), frame.work)
+    if frame.site.routines is not None:
+        args = [frame.control, frame.work, work]
+        (word,) = frame.piece("poll", args, lambda there, given: [_asked(there, *given)])
+        _leave_if(frame, word)
+        return
     done = builder.add(builder.load(frame.work, typ=I64), work)
     builder.store(done, frame.work)
     ask, onward = frame.block("ask"), frame.block("onward")
@@ -70,11 +75,34 @@ def poll(frame: Frame, work: ir.Value) -> None:
     builder.cbranch(due, ask, onward).set_weights([1, 1000])
     builder.position_at_end(ask)
     builder.store(constant(0), frame.work)
-    function = builder.load(offset_bytes(frame, frame.control, POLL), typ=POINTER)
-    answer = _call(frame, function, _POLL, [frame.control])
-    _leave_if(frame, answer)
+    _leave_if(frame, _answer(frame, frame.control))
     builder.branch(onward)
     builder.position_at_end(onward)
+
+
+def _asked(frame: Frame, control: ir.Value, place: ir.Value, work: ir.Value) -> ir.Value:
+    """The same where nothing can be left: what the caller answered, 0 where it was not asked."""
+    builder = frame.builder
+    done = builder.add(builder.load(place, typ=I64), work)
+    builder.store(done, place)
+    ask, onward = frame.block("ask"), frame.block("onward")
+    before = builder.block
+    due = builder.icmp_signed(">", done, constant(WORK_BETWEEN_POLLS))
+    builder.cbranch(due, ask, onward).set_weights([1, 1000])
+    builder.position_at_end(ask)
+    builder.store(constant(0), place)
+    answer = _answer(frame, control)
+    builder.branch(onward)
+    builder.position_at_end(onward)
+    word = builder.phi(I64)
+    word.add_incoming(constant(0), before)
+    word.add_incoming(answer, ask)
+    return word
+
+
+def _answer(frame: Frame, control: ir.Value) -> ir.Value:
+    function = frame.builder.load(offset_bytes(frame, control, POLL), typ=POINTER)
+    return _call(frame, function, _POLL, [control])
 
 
 def _leave_if(frame: Frame, word: ir.Value) -> None:

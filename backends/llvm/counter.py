@@ -5,6 +5,8 @@ Invariants: as `tree` in monoids.py; the stack lies in the function's frame.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from llvmlite import ir
 
 from .folding import Folding, Slots, State, flat, unflat
@@ -22,14 +24,23 @@ class Counter:
     The methods take the number of the column; one column has number 0.
     """
 
-    def __init__(self, frame: Frame, folding: Folding, columns: int = 1) -> None:
-        self.frame = frame
+    def __init__(
+        self, folding: Folding, columns: int, slots: Slots, depths: ir.Value, counts: ir.Value
+    ) -> None:
+        self.frame = folding.frame
         self.folding = folding
         self.columns = columns
-        depth = _DEPTH if columns == 1 else _COLUMN_DEPTH
-        self.slots = Slots(frame, folding.dtypes, folding.width, depth * columns)
-        self.depths = frame.stack_slot(I64, columns)
-        self.counts = frame.stack_slot(I64, columns)
+        self.slots = slots
+        self.depths = depths
+        self.counts = counts
+
+    @classmethod
+    def of(cls, frame: Frame, folding: Folding, columns: int = 1) -> Counter:
+        """New stacks."""
+        depth = (_DEPTH if columns == 1 else _COLUMN_DEPTH) * columns
+        slots = Slots.of(frame, folding.dtypes, folding.width, depth)
+        words = [frame.stack_slot(I64, columns) for _ in range(2)]
+        return cls(folding, columns, slots, *words)
 
     def reset(self, column: ir.Value = ZERO) -> None:
         """Forget everything."""
@@ -38,6 +49,38 @@ class Counter:
 
     def push(self, element: State, column: ir.Value = ZERO) -> None:
         """Take the next element in, merging equal ranks."""
+
+        def emit(there: Counter, args: Sequence[ir.Value]) -> State:
+            there._push(self.folding.states_of(args[1:], self.folding.width)[0], args[0])
+            return []
+
+        self._piece("push", [column, *flat(element)], emit)
+
+    def result(self, column: ir.Value = ZERO) -> State:
+        """All elements folded; the empty result if there was none."""
+        made = self._piece("result", [column], lambda there, args: there._result(args[0]))
+        return self.folding.states_of(made, self.folding.width)[0]
+
+    def _piece(
+        self,
+        name: str,
+        args: list[ir.Value],
+        emit: Callable[[Counter, Sequence[ir.Value]], State],
+    ) -> list[ir.Value]:
+        """`emit` on these stacks, wherever it is emitted."""
+        memory = [self.depths, self.counts, *self.slots.places]
+
+        def there(frame: Frame, values: Sequence[ir.Value]) -> list[ir.Value]:
+            folding = self.folding.at(frame)
+            depths, counts, *places = values[: len(memory)]
+            slots = Slots(frame, folding.dtypes, folding.width, places)
+            counter = Counter(folding, self.columns, slots, depths, counts)
+            return flat(emit(counter, values[len(memory) :]))
+
+        key = ("counter", name, self.folding.key, self.columns)
+        return self.frame.piece(key, [*memory, *args], there)
+
+    def _push(self, element: State, column: ir.Value) -> None:
         builder = self.frame.builder
         count_word, depth_word = (self._word(m, column) for m in (self.counts, self.depths))
         count, depth = (builder.load(w, typ=I64) for w in (count_word, depth_word))
@@ -62,8 +105,7 @@ class Counter:
         self.slots.store(self._slot(top, column), state)
         builder.store(builder.add(top, constant(1)), depth_word)
 
-    def result(self, column: ir.Value = ZERO) -> State:
-        """All elements folded; the empty result if there was none."""
+    def _result(self, column: ir.Value) -> State:
         builder = self.frame.builder
         depth = builder.load(self._word(self.depths, column), typ=I64)
         empty = self.folding.empty()
@@ -94,6 +136,8 @@ class Counter:
         return unflat(results, empty)
 
     def _word(self, words: ir.Value, column: ir.Value) -> ir.Value:
+        if isinstance(column, ir.Constant) and column.constant == 0:
+            return words
         return self.frame.builder.gep(words, [column], source_etype=I64)
 
     def _slot(self, level: ir.Value, column: ir.Value) -> ir.Value:

@@ -20,7 +20,7 @@ from .bodies import combine_of
 from .conversions import convert
 from .frame import Frame, constant
 from .scalar import constant_lane, emit_body
-from .types import I32, Lane, part_count, register_type, widen
+from .types import I32, Lane, any_lane, invert, part_count, register_type, widen
 
 State = list[Lane]
 
@@ -33,6 +33,15 @@ class Folding:
         self.monoid = MONOIDS[monoid]
         self.dtypes = tuple(dtypes)
         self.width = width
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What code for states depends on."""
+        return self.monoid.name, self.dtypes, self.width
+
+    def at(self, frame: Frame) -> Folding:
+        """The same at another place."""
+        return Folding(frame, self.monoid.name, self.dtypes, self.width)
 
     def neutral(self) -> State:
         """The state that changes nothing."""
@@ -62,6 +71,15 @@ class Folding:
             result += emit_body(self.frame.site, body, [*first, *second])
         return result
 
+    def states_of(self, values: Sequence[ir.Value], width: int) -> list[State]:
+        """States of `width` lanes from their LLVM values."""
+        rest = iter(values)
+        size = sum(map(part_count, self.dtypes))
+        return [
+            [Lane(d, tuple(next(rest) for _ in range(part_count(d))), width) for d in self.dtypes]
+            for _ in range(len(values) // size)
+        ]
+
     def select(self, mask: ir.Value | None, a: State, b: State) -> State:
         """a in the lanes of `mask` (None: everywhere), else b."""
         if mask is None:
@@ -75,6 +93,8 @@ class Folding:
     def over_lanes(self, state: State) -> State:
         """The tree over the lanes of a vector: lane l takes in lane l + half."""
         width = state[0].width
+        if self.monoid.absorbing is not None and width > 1:
+            return [self._any_lane(lane, self.monoid.absorbing) for lane in state]
         while width > 1:
             half = width // 2
             state = self.combine(self._slice(state, 0, half), self._slice(state, half, half))
@@ -83,7 +103,13 @@ class Folding:
 
     def tree(self, states: list[State]) -> State:
         """The tree over accumulators, then over their lanes."""
-        return self.over_lanes(self.halved(states))
+
+        def emit(frame: Frame, args: Sequence[ir.Value]) -> list[ir.Value]:
+            here = self.at(frame)
+            return flat(here.over_lanes(here.halved(here.states_of(args, self.width))))
+
+        args = [value for state in states for value in flat(state)]
+        return self.states_of(self.frame.piece(("tree", self.key, len(states)), args, emit), 1)[0]
 
     def halved(self, states: list[State]) -> State:
         """The tree over accumulators: the lower half takes in the upper."""
@@ -95,8 +121,18 @@ class Folding:
     def block(self, states: list[State], length: ir.Value) -> State:
         """A block of `length` elements from its 64 lanes: their tree, or, where it has few,
         one after another."""
-        tree = lambda: self.tree(states)
-        return self.few_or_many(length, lambda: self._in_order(states), tree)
+
+        def emit(frame: Frame, args: Sequence[ir.Value]) -> list[ir.Value]:
+            here = self.at(frame)
+            lanes = here.states_of(args[1:], self.width)
+            tree = lambda: here.tree(lanes)
+            return flat(here.few_or_many(args[0], lambda: here.in_order(lanes), tree))
+
+        if isinstance(length, ir.Constant):
+            return self.in_order(states) if length.constant < FEW else self.tree(states)
+        args = [length, *(value for state in states for value in flat(state))]
+        made = self.frame.piece(("block", self.key, len(states)), args, emit)
+        return self.states_of(made, 1)[0]
 
     def few_or_many(
         self, length: ir.Value, few: Callable[[], State], many: Callable[[], State]
@@ -129,11 +165,17 @@ class Folding:
             results.append(result)
         return unflat(results, state)
 
-    def _in_order(self, states: list[State]) -> State:
+    def in_order(self, states: list[State]) -> State:
         """The first lanes one after another; those without elements change nothing."""
         width = states[0][0].width
         lanes = [self._slice(states[k // width], k % width, 1) for k in range(FEW - 1)]
         return reduce(self.combine, lanes)
+
+    def _any_lane(self, lane: Lane, wanted: bool) -> Lane:
+        """`wanted` where some lane is that: all lanes in one comparison."""
+        builder = self.frame.builder
+        found = any_lane(builder, lane.value if wanted else invert(builder, lane.value))
+        return Lane(lane.dtype, (found if wanted else invert(builder, found),))
 
     def _slice(self, state: State, begin: int, width: int) -> State:
         builder = self.frame.builder
@@ -179,17 +221,28 @@ def unflat(values: Sequence[ir.Value], like: State) -> State:
 class Slots:
     """States in the function's frame, indexed at run time."""
 
-    def __init__(self, frame: Frame, dtypes: Sequence[DType], width: int, count: int) -> None:
+    def __init__(
+        self, frame: Frame, dtypes: Sequence[DType], width: int, memory: Sequence[ir.Value]
+    ) -> None:
+        """memory: for each part of each dtype."""
         self.frame = frame
         self.dtypes = dtypes
         self.width = width
-        self.memory = [
-            [
-                frame.stack_slot(register_type(real_part_of(dtype), width), count)
-                for _ in range(part_count(dtype))
-            ]
-            for dtype in dtypes
+        rest = iter(memory)
+        self.memory = [[next(rest) for _ in range(part_count(dtype))] for dtype in dtypes]
+
+    @classmethod
+    def of(cls, frame: Frame, dtypes: Sequence[DType], width: int, count: int) -> Slots:
+        """New memory for `count` states."""
+        types = [
+            register_type(real_part_of(d), width) for d in dtypes for _ in range(part_count(d))
         ]
+        return cls(frame, dtypes, width, [frame.stack_slot(typ, count) for typ in types])
+
+    @property
+    def places(self) -> list[ir.Value]:
+        """All memory."""
+        return [place for places in self.memory for place in places]
 
     def load(self, index: ir.Value | int) -> State:
         """The state at `index`."""
@@ -210,4 +263,6 @@ class Slots:
     def _at(self, memory: ir.Value, typ: ir.Type, index: ir.Value | int) -> ir.Value:
         if isinstance(index, int):
             index = constant(index)
+        if isinstance(index, ir.Constant) and index.constant == 0:
+            return memory
         return self.frame.builder.gep(memory, [index], source_etype=typ)

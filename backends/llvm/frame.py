@@ -11,9 +11,9 @@ Not here: statements (statements.py), index expressions (indices.py), memory (me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from llvmlite import ir
 
@@ -30,6 +30,7 @@ from ...compiler.kernel.kernel import (
     value_dtypes,
     walk,
 )  # fmt: skip
+from ...compiler.records import dataclass
 from ...compiler.types import DType
 from .machine import Machine
 from .site import Site
@@ -135,6 +136,20 @@ class Frame:
     def block(self, name: str) -> ir.Block:
         """A new block of the function."""
         return self.function.append_basic_block(name)
+
+    def piece(
+        self,
+        key: Hashable,
+        args: Sequence[ir.Value],
+        emit: Callable[[Frame, Sequence[ir.Value]], Sequence[ir.Value]],
+    ) -> list[ir.Value]:
+        """`emit(frame, args)`: here, or called where long pieces are routines (outlined.py).
+
+        `key` and the machine say all that is emitted; it uses nothing of the frame but `args`.
+        """
+        if self.site.routines is None:
+            return list(emit(self, args))
+        return self.site.routines.call(self.site, key, args, emit)
 
     @contextmanager
     def at_level(self, level: int) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """A kernel as one LLVM function with the kernel ABI (ARCHITECTURE.md).
 
 A kernel that is a matrix product, or packs an operand of one, is launched over tiles and has its
-own lowering (gemm); all others are their statements.
+own lowering (gemm), and so have the steps of a sort (sorting); all others are their statements.
 
 Not here: modules and object code (module.py).
 """
@@ -17,13 +17,21 @@ from .control import leave_if_cancelled
 from .frame import Buffer, Frame, Level, constant
 from .gemm.kernels import emit_product
 from .machine import Machine
+from .outlined import Routines
 from .site import Site
+from .sorting.kernels import emit_sort
 from .types import I64, POINTER, VOID, intrinsic
 
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64])
 
 
-def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str) -> ir.Function:
+def emit_kernel(
+    module: ir.Module,
+    machine: Machine,
+    kernel: Kernel,
+    symbol: str,
+    routines: Routines | None = None,
+) -> ir.Function:
     """Add ``void symbol(ctl, args, begin, end)`` for `kernel` to the module."""
     function = ir.Function(module, KERNEL, symbol)
     function.attributes.add("nounwind")
@@ -31,7 +39,7 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
         argument.name = name
     entry = function.append_basic_block("entry")
     builder = ir.IRBuilder(entry)
-    frame = Frame(Site(builder, machine), kernel, function, emit_block)
+    frame = Frame(Site(builder, machine, routines), kernel, function, emit_block)
     frame.words, frame.begin, frame.end = function.args[1:]
     frame.levels.append(Level(entry))
     _read_arguments(frame)
@@ -40,7 +48,7 @@ def emit_kernel(module: ir.Module, machine: Machine, kernel: Kernel, symbol: str
     builder.position_at_end(start)
     leave_if_cancelled(frame)
     _leave_if_empty(frame)
-    if not emit_product(frame, symbol):
+    if not emit_product(frame, symbol) and not emit_sort(frame, symbol):
         frame.emit(kernel.body)
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)

@@ -53,6 +53,8 @@ def load_column(frame: Frame, s: Load, buffer: Buffer) -> Lane | None:
         args = [place.pointer, ir.Constant(I32, 1), mask, zero]
         rows = intrinsic(frame.builder, "llvm.masked.load", typ, args, typ, POINTER)
     picked = _shuffled(frame, rows, [k * count + column for k in range(width)])
+    if s.dtype is BOOL:
+        picked = frame.builder.icmp_unsigned("!=", picked, constant_of(picked.type, 0))
     return Lane(s.dtype, (picked,), width)
 
 
@@ -115,7 +117,9 @@ def _column(frame: Frame, s: Load | Store) -> int | None:
         return None
     if parameter is None or parameter.strided:
         return None
-    if part_count(parameter.dtype) != 1 or parameter.dtype is BOOL:
+    if part_count(parameter.dtype) != 1:
+        return None
+    if parameter.dtype is BOOL and isinstance(s, Store):
         return None
     if frame.lanes.mask is not None and not frame.machine.has_masked_memory:
         return None

@@ -67,7 +67,7 @@ class LaneOrder:
 
     def _in_subtrees(self) -> State:
         frame, folding = self.frame, self.folding
-        slots = Slots(frame, folding.dtypes, folding.width, SUBTREES)
+        slots = Slots.of(frame, folding.dtypes, folding.width, SUBTREES)
 
         def subtree(number: ir.Value, _: list[ir.Value]) -> None:
             slots.store(number, self._tree(number, 0, 1))

@@ -8,16 +8,17 @@ Not here: what the tables say (backends/export), linking.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
 
 from ...compiler.kernel.kernel import Kernel
+from ...compiler.records import dataclass
+from .emission import parsed
 from .function import KERNEL
 from .machine import Machine, target_machine
-from .module import build_module, parsed
+from .module import build_module
 from .native.language.reader import layout_of
 from .native.language.types import FunctionPointer, Struct, size_of
 from .native.language.unit import simplified

@@ -7,12 +7,12 @@ Not here: the description that chooses schedules (backends/cpu/target.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from ...compiler.records import dataclass
 from .uninterrupted import uninterrupted
 
 

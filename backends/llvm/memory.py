@@ -19,6 +19,7 @@ from llvmlite import ir
 from ...compiler.types import BOOL, DType
 from .access import Access, ramp
 from .frame import Frame, Streaming, constant, offset_bytes
+from .gathering import gathered, scatter
 from .indices import iota, scalar_size
 from .types import (
     I1,
@@ -31,7 +32,6 @@ from .types import (
     intrinsic,
     memory_element,
     part_count,
-    splat,
     vector_of,
     widen,
     width_of,
@@ -160,8 +160,12 @@ def _or_scrap(frame: Frame, place: Access, condition: ir.Value) -> Access:
     return Access(place.dtype, pointer, stride, offsets, place.width, None)
 
 
+def _part_bytes(place: Access) -> int:
+    return place.dtype.itemsize // part_count(place.dtype)
+
+
 def _part_pointer(frame: Frame, place: Access, pointer: ir.Value, part: int) -> ir.Value:
-    step = part * (place.dtype.itemsize // part_count(place.dtype))
+    step = part * _part_bytes(place)
     if width_of(pointer) > 1 and step:
         return offset_bytes(frame, pointer, constant_of(iota(width_of(pointer)).type, step))
     return offset_bytes(frame, pointer, step)
@@ -358,37 +362,19 @@ def _store_reversed(frame: Frame, place: Access, mask: ir.Value | None, value: L
     _store_vector(frame, turned, mask, _reverse(frame, value))
 
 
-def lane_offsets(frame: Frame, place: Access, width: int) -> ir.Value:
-    """Bytes from the first lane's address to each lane's."""
-    offsets = place.offsets if place.offsets is not None else ramp(frame, place.stride)
-    return splat(frame.builder, offsets, width)
-
-
-def _pointers(frame: Frame, place: Access) -> ir.Value:
-    return offset_bytes(frame, place.pointer, lane_offsets(frame, place, place.width))
-
-
 def _gather(frame: Frame, place: Access, mask: ir.Value | None, fill: Lane | None) -> Lane:
-    pointers = _pointers(frame, place)
     typ = vector_of(memory_element(place.dtype), place.width)
-    mask = mask if mask is not None else constant_of(vector_of(I1, place.width), 1)
     parts = []
     for part in range(part_count(place.dtype)):
         other = constant_of(typ, 0.0 if _is_float(typ) else 0)
         if fill is not None:
             other = _to_memory(frame, place.dtype, fill.parts[part])
-        where = _part_pointer(frame, place, pointers, part)
-        args = [where, ir.Constant(I32, 1), mask, other]
-        raw = intrinsic(frame.builder, "llvm.masked.gather", typ, args, typ, where.type)
+        raw = gathered(frame, place, mask, other, part * _part_bytes(place))
         parts.append(_from_memory(frame, place.dtype, raw))
     return Lane(place.dtype, tuple(parts), place.width)
 
 
 def _scatter(frame: Frame, place: Access, mask: ir.Value | None, value: Lane) -> None:
-    pointers = _pointers(frame, place)
-    mask = mask if mask is not None else constant_of(vector_of(I1, place.width), 1)
     for part, register in enumerate(value.parts):
-        where = _part_pointer(frame, place, pointers, part)
         raw = _to_memory(frame, place.dtype, register)
-        args = [raw, where, ir.Constant(I32, 1), mask]
-        intrinsic(frame.builder, "llvm.masked.scatter", VOID, args, raw.type, where.type)
+        scatter(frame, place, mask, raw, part * _part_bytes(place))

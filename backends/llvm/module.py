@@ -8,14 +8,15 @@ Not here: mapping code (native/loader.py), where it is kept (the runtime's cache
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
 from ...compiler.kernel.kernel import Kernel
+from ...compiler.records import dataclass
+from .emission import emitted, parsed
 from .function import emit_kernel
 from .machine import Machine, target_machine
+from .outlined import Routines
 from .uninterrupted import uninterrupted
 
 
@@ -28,9 +29,15 @@ class ObjectCode:
 
 
 def build_module(
-    kernels: Sequence[Kernel], machine: Machine, keys: Sequence[str] | None = None
+    kernels: Sequence[Kernel],
+    machine: Machine,
+    keys: Sequence[str] | None = None,
+    routines: Routines | None = None,
 ) -> tuple[ir.Module, tuple[str, ...]]:
-    """The module of `kernels`; kernels with equal `keys` share a function."""
+    """The module of `kernels`; kernels with equal `keys` share a function.
+
+    routines: collects those that the kernels call; None where they call none.
+    """
     module = ir.Module(name="kernels")
     module.triple = machine.triple
     symbols: dict[str, str] = {}
@@ -39,7 +46,7 @@ def build_module(
         key = str(position) if keys is None else keys[position]
         if key not in symbols:
             symbols[key] = f"k{len(symbols)}"
-            emit_kernel(module, machine, kernel, symbols[key])
+            emit_kernel(module, machine, kernel, symbols[key], routines)
         named.append(symbols[key])
     return module, tuple(named)
 
@@ -49,20 +56,7 @@ def compile_module(
 ) -> ObjectCode:
     """Object code for `kernels`."""
     module, symbols = build_module(kernels, machine, keys)
-    return ObjectCode(_emitted(module, machine, level), symbols)
-
-
-@uninterrupted()
-def _emitted(module: ir.Module, machine: Machine, level: int) -> bytes:
-    code: bytes = target_machine(machine, level).emit_object(parsed(module, machine))
-    return code
-
-
-def parsed(module: ir.Module, machine: Machine, level: int = 2) -> llvm.ModuleRef:
-    """The module as LLVM's own, with the machine's data layout."""
-    reference = llvm.parse_assembly(str(module))
-    reference.data_layout = str(target_machine(machine, level).target_data)
-    return reference
+    return ObjectCode(emitted(module, machine, level), symbols)
 
 
 def texts(kernels: Sequence[Kernel], machine: Machine, level: int = 2) -> Mapping[str, str]:

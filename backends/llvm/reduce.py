@@ -20,13 +20,14 @@ from ...compiler.kernel.kernel import Reduce
 from ...compiler.kernel.monoids import BLOCK, FEW, LANES, fold
 from .bodies import weight_of_block
 from .counter import Counter
+from .first_place import FirstPlace
 from .folding import Folding, Slots, State, flat, is_free, unflat
 from .frame import Frame, Lanes, constant
 from .indices import scalar_size
 from .invariants import split_invariant
 from .lane_order import LaneOrder, are_read_again
 from .loops import counted, mask_below, step_mask, tail_bits, work_of
-from .types import intrinsic
+from .types import intrinsic, part_count
 
 _UNROLLED = 16  # elements of a reduction that is written out
 _SIMPLE = 8  # words of a body that is worth a copy for each accumulator of a subtree
@@ -39,11 +40,13 @@ def emit_reduce(frame: Frame, s: Reduce) -> None:
     """Fold a body's yields over an axis."""
     vector = s.vector if s.vector > 1 and frame.lanes.width == 1 else 1
     width = vector if vector > 1 else frame.lanes.width
-    reduction = _Reduction(frame, s, vector, width)
+    reduction = Reduction(frame, s, vector, width)
     if isinstance(s.extent, int) and 0 < s.extent <= _UNROLLED and vector == 1:
         state = reduction.unrolled(s.extent)
     elif s.tree:
         state = reduction.over_blocks_only()
+    elif reduction.is_searched():
+        state = reduction.searched()
     elif s.loose or is_free(reduction.folding):
         state = reduction.free()
     else:
@@ -51,7 +54,9 @@ def emit_reduce(frame: Frame, s: Reduce) -> None:
     frame.values.update(zip(s.names, state))
 
 
-class _Reduction:
+class Reduction:
+    """One `Reduce` at its place."""
+
     def __init__(self, frame: Frame, s: Reduce, vector: int, width: int) -> None:
         self.frame = frame
         self.s = s
@@ -86,7 +91,7 @@ class _Reduction:
     def over_blocks_only(self) -> State:
         """Elements that are blocks' results."""
         frame = self.frame
-        counter = Counter(frame, self.folding)
+        counter = Counter.of(frame, self.folding)
         counter.reset()
 
         def step(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
@@ -98,6 +103,27 @@ class _Reduction:
             prepare=lambda: frame.emit(self.moved), work=self.work,
         )  # fmt: skip
         return counter.result()
+
+    def is_searched(self) -> bool:
+        """Whether elements are so light that computing them twice beats carrying indices."""
+        indexed = self.folding.monoid.indexed and len(self.s.dtypes) == 2
+        return indexed and self.vector > 1 and self.light and part_count(self.s.dtypes[0]) == 1
+
+    def searched(self) -> State:
+        """An index, found after the value."""
+        self.frame.emit(self.moved)
+        return self.places().folded(scalar_size(self.frame, self.s.extent))
+
+    def places(self) -> FirstPlace:
+        """What finds the index."""
+        frame, s = self.frame, self.s
+
+        def single() -> State:
+            frame.emit(self.kept)
+            return self.scalars.element((frame.values[y] for y in s.yields), 1)
+
+        vector = lambda mask: self.element(mask)[0]
+        return FirstPlace(frame, s.axis, self.scalars, self.vector, vector, single)
 
     def free(self) -> State:
         """A few accumulators, then the rest one vector at a time."""
@@ -131,7 +157,7 @@ class _Reduction:
             self.work,
         )  # fmt: skip
         states[0] = unflat(first, neutral)
-        total = folding.tree(states) if self.vector > 1 else _chain(folding, states)
+        total = self._tree(states) if self.vector > 1 else _chain(folding, states)
         return self._or_empty(end, total)
 
     def strict(self) -> State:
@@ -147,7 +173,7 @@ class _Reduction:
     def _blocks(self, prepare: Callable[[], None] | None = None) -> State:
         """Any number of blocks."""
         frame, extent = self.frame, self.s.extent
-        counter = Counter(frame, self.scalars)
+        counter = Counter.of(frame, self.scalars)
         counter.reset()
         total = scalar_size(frame, extent)
         whole = isinstance(extent, int) and extent % LANES == 0
@@ -170,11 +196,14 @@ class _Reduction:
         count = LANES // self.vector
         if self.light:
             return self._block_in_registers(begin, end, count, whole)
-        slots = Slots(self.frame, self.folding.dtypes, self.width, count)
+        slots = Slots.of(self.frame, self.folding.dtypes, self.width, count)
         for k in range(count):
             slots.store(k, self.folding.neutral())
         self._masked_steps(begin, end, count, slots)
         return self._of_lanes([slots.load(k) for k in range(count)], begin, end)
+
+    def _tree(self, states: list[State]) -> State:
+        return self.folding.tree(states)
 
     def _is_cached(self) -> bool:
         """Whether a cache holds the rows, so that short reductions may visit them in any order."""
@@ -216,10 +245,10 @@ class _Reduction:
         )
         states = self._split(carried, count, neutral)
         if whole:
-            return folding.tree(states)
+            return self._tree(states)
         if weight_of_block(self.kept, frame.dtypes) <= _SIMPLE:
             return self._of_lanes(self._masked_group(states, middle, end), begin, end)
-        slots = Slots(frame, folding.dtypes, self.width, count)
+        slots = Slots.of(frame, folding.dtypes, self.width, count)
         for k in range(count):
             slots.store(k, states[k])
         self._masked_steps(middle, end, count, slots)
@@ -265,14 +294,10 @@ class _Reduction:
         """64 accumulators in memory, row r to accumulator r % 64."""
         frame, folding = self.frame, self.folding
         builder = frame.builder
-        slots = Slots(frame, folding.dtypes, self.width, LANES)
+        slots = Slots.of(frame, folding.dtypes, self.width, LANES)
         length = builder.sub(end, begin)
         used = intrinsic(builder, "llvm.smin", length.type, [length, constant(LANES)], length.type)
-        neutral = folding.neutral()
-        counted(
-            frame, "(lane)", constant(0), used, 1,
-            lambda lane, _: slots.store(lane, neutral),
-        )  # fmt: skip
+        _clear(folding, slots, used)
 
         def row(index: ir.Value, _: list[ir.Value]) -> Sequence[ir.Value]:
             frame.ahead = (self.s.axis, _ROWS_AHEAD)
@@ -283,22 +308,7 @@ class _Reduction:
             return ()
 
         counted(frame, self.s.axis, begin, end, 1, row, work=self.work)
-        used, few = few_of(builder, used)
-
-        def one_more(lane: ir.Value, _: list[ir.Value]) -> None:
-            slots.store(0, folding.combine(slots.load(0), slots.load(lane)))
-
-        counted(frame, "(few)", constant(1), few, 1, one_more)
-
-        def level(half: ir.Value, pairs: ir.Value) -> None:
-            def pair(lane: ir.Value, _: list[ir.Value]) -> None:
-                other = slots.load(builder.add(lane, half))
-                slots.store(lane, folding.combine(slots.load(lane), other))
-
-            counted(frame, "(pair)", constant(0), pairs, 1, pair)
-
-        over_levels(frame, used, level)
-        return slots.load(0)
+        return _of_slots(folding, slots, used)
 
     def _mask(self, index: ir.Value, end: ir.Value) -> ir.Value | None:
         if self.vector == 1:
@@ -315,6 +325,46 @@ class _Reduction:
         builder = self.frame.builder
         none = builder.icmp_signed("==", end, constant(0))
         return self.scalars.select(none, self.scalars.empty(), state)
+
+
+def _clear(folding: Folding, slots: Slots, used: ir.Value) -> None:
+    """The neutral state in the first `used` of 64 lanes in memory."""
+
+    def emit(frame: Frame, args: Sequence[ir.Value]) -> list[ir.Value]:
+        there = Slots(frame, folding.dtypes, folding.width, args[1:])
+        neutral = folding.at(frame).neutral()
+        counted(
+            frame, "(lane)", constant(0), args[0], 1,
+            lambda lane, _: there.store(lane, neutral),
+        )  # fmt: skip
+        return []
+
+    folding.frame.piece(("clear", folding.key), [used, *slots.places], emit)
+
+
+def _of_slots(folding: Folding, slots: Slots, used: ir.Value) -> State:
+    """The value of the first `used` of 64 lanes in memory: a chain of few, a tree of more."""
+
+    def emit(frame: Frame, args: Sequence[ir.Value]) -> list[ir.Value]:
+        here = folding.at(frame)
+        there = Slots(frame, folding.dtypes, folding.width, args[1:])
+        many, few = few_of(frame.builder, args[0])
+
+        def add(lane: ir.Value | int, other: ir.Value) -> None:
+            there.store(lane, here.combine(there.load(lane), there.load(other)))
+
+        def level(half: ir.Value, pairs: ir.Value) -> None:
+            counted(
+                frame, "(pair)", constant(0), pairs, 1,
+                lambda lane, _: add(lane, frame.builder.add(lane, half)),
+            )  # fmt: skip
+
+        counted(frame, "(few)", constant(1), few, 1, lambda lane, _: add(0, lane))
+        over_levels(frame, many, level)
+        return flat(there.load(0))
+
+    made = folding.frame.piece(("of slots", folding.key), [used, *slots.places], emit)
+    return folding.states_of(made, folding.width)[0]
 
 
 def few_of(builder: ir.IRBuilder, used: ir.Value) -> tuple[ir.Value, ir.Value]:

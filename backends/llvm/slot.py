@@ -1,6 +1,6 @@
 """The value of a constant that is filled in after compilation, known without loading LLVM.
 
-Not here: its code (`slots`), who fills it in (backends/cpu/templates.py).
+Not here: its code (`slots`), who fills it in (backends/cpu/mapped.py).
 """
 
 from __future__ import annotations

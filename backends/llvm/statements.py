@@ -7,6 +7,8 @@ Not here: statements with bodies (loops.py, reduce.py), which one comes next (bl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size
@@ -23,27 +25,81 @@ from ...compiler.kernel.kernel import (
     Update,
 )  # fmt: skip
 from ...compiler.ops.scalar import ScalarFunction
-from ...compiler.types import I64
-from . import memory
+from ...compiler.types import I64, DType, real_part_of
+from . import gathering, memory
 from .access import Access, resolve
-from .bodies import body_of, combine_of
+from .bodies import HOLE, body_of, combine_of
 from .control import fail_where
 from .conversions import to_index
 from .frame import Buffer, Frame, Lanes, offset_bytes
 from .indices import lane_size, scalar_size
 from .interleaved import load_column
+from .machine import Machine
+from .outlined import Hole, Routine, routine_for
 from .scalar import constant_lane, emit_body
 from .slot import Slot
 from .slots import slot_lane
-from .types import I32, Lane, constant_of, invert, memory_element, part_count, splat, width_of
+from .types import (
+    I32,
+    Lane,
+    constant_of,
+    invert,
+    memory_element,
+    part_count,
+    register_type,
+    splat,
+    widen,
+    width_of,
+)  # fmt: skip
 
 
 def emit_let(frame: Frame, s: Let) -> None:
-    """An op or word applied to values."""
+    """An op or word applied to values, or a call of what is filled in later."""
     args = [frame.values[a] for a in s.args]
-    body = body_of(s.op, tuple(a.dtype for a in args), s.attrs, s.dtype)
-    chosen = ScalarFunction(body.params, (body.results[s.result],))
+    if s.op.startswith(HOLE):
+        frame.values[s.name] = _hole(frame, s, args)
+        return
+    chosen = _body(s, tuple(a.dtype for a in args))
     frame.values[s.name] = emit_body(frame.site, chosen, args)[0]
+
+
+def _body(s: Let, dtypes: tuple[DType, ...]) -> ScalarFunction:
+    body = body_of(s.op, dtypes, s.attrs, s.dtype)
+    return ScalarFunction(body.params, (body.results[s.result],))
+
+
+def _hole(frame: Frame, s: Let, args: list[Lane]) -> Lane:
+    routines = frame.site.routines
+    assert routines is not None, "a hole outside a skeleton"
+    operands = tuple((a.dtype, a.width) for a in args)
+    width = max(a.width for a in args)
+    typ = register_type(real_part_of(s.dtype), width)
+    results = [typ] * part_count(s.dtype)
+    hole = Hole(int(s.op.removeprefix(HOLE)), operands)
+    parts = routines.call_hole(frame.site, hole, [p for a in args for p in a.parts], results)
+    return Lane(s.dtype, tuple(parts), width)
+
+
+def routine_of(machine: Machine, s: Let, operands: tuple[tuple[DType, int], ...]) -> Routine:
+    """What fills the hole of a `Let` whose operands have these dtypes and widths."""
+    body = _body(s, tuple(dtype for dtype, _ in operands))
+    width = max(width for _, width in operands)
+    types = [
+        register_type(real_part_of(dtype), lanes)
+        for dtype, lanes in operands
+        for _ in range(part_count(dtype))
+    ]
+
+    def emit(frame: Frame, values: Sequence[ir.Value]) -> tuple[ir.Value, ...]:
+        rest = iter(values)
+        lanes = [
+            Lane(dtype, tuple(next(rest) for _ in range(part_count(dtype))), lanes)
+            for dtype, lanes in operands
+        ]
+        made = emit_body(frame.site, body, lanes)[0]
+        return widen(frame.builder, made, width).parts
+
+    return routine_for(("hole", body, operands), machine, types, emit)
 
 
 def emit_constant(frame: Frame, s: Constant) -> None:
@@ -122,7 +178,7 @@ def _update_by_lane(frame: Frame, place: Access, value: Lane, combine: ScalarFun
     if place.condition is not None:
         active = builder.and_(active, splat(builder, place.condition, width_of(active)))
     width = width_of(active)
-    offsets = memory.lane_offsets(frame, place, width)
+    offsets = gathering.lane_offsets(frame, place, width)
     before, head, work, onward, done = builder.block, *map(
         frame.block, ("lane", "update", "next", "done")
     )  # fmt: skip

@@ -9,11 +9,11 @@ Not here: what words do with lanes (words.py), addresses (memory.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from llvmlite import ir
 
+from ...compiler.records import dataclass
 from ...compiler.types import BF16, BOOL, F16, F32, F64, DType, real_part_of
 
 I1, I8, I16, I32, I64, I128 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64, 128))

@@ -21,6 +21,7 @@ from .types import (
     DOUBLE,
     FLOAT,
     I1,
+    I32,
     I128,
     constant_of,
     element_of,
@@ -99,11 +100,16 @@ def _abs(site: Site, dtype: DType, a: ir.Value) -> ir.Value:
 
 def _copysign(site: Site, dtype: DType, a: ir.Value, b: ir.Value) -> ir.Value:
     builder = site.builder
-    if dtype in (F16, BF16):
-        sign = constant_of(a.type, _sign_bit(a))
-        magnitude = builder.and_(a, constant_of(a.type, _sign_bit(a) - 1))
-        return builder.or_(magnitude, builder.and_(b, sign))
-    return intrinsic(builder, "llvm.copysign", a.type, [a, b], a.type)
+    if element_of(a.type) == DOUBLE:
+        return intrinsic(builder, "llvm.copysign", a.type, [a, b], a.type)
+    # By bits, f32 too: LLVM's own takes the sign from what `b` was rounded from, an f64 perhaps,
+    # and where the result becomes an f16 it calls a library function to round that.
+    bits = a.type if dtype in (F16, BF16) else vector_of(I32, width_of(a))
+    a, b = (x if dtype in (F16, BF16) else builder.bitcast(x, bits) for x in (a, b))
+    sign = constant_of(bits, _sign_bit(a))
+    magnitude = builder.and_(a, constant_of(bits, _sign_bit(a) - 1))
+    made = builder.or_(magnitude, builder.and_(b, sign))
+    return made if dtype in (F16, BF16) else builder.bitcast(made, vector_of(FLOAT, width_of(a)))
 
 
 def _fma(site: Site, dtype: DType, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:

@@ -38,7 +38,10 @@ class ReferenceBackend:
         self._made: dict[str, Any] = {}
 
     def compile_kernels(
-        self, kernels: Sequence[Kernel], store: CodeStore | None = None
+        self,
+        kernels: Sequence[Kernel],
+        store: CodeStore | None = None,
+        times: Sequence[int] | None = None,
     ) -> LoadedKernels:
         """Callbacks that interpret the kernels; nothing is ever stored."""
         before = len(self._made)

@@ -6,7 +6,8 @@ from ..workload import collect
 from .calls import CALLS
 from .elementwise import ELEMENTWISE
 from .networks import NETWORKS
+from .order import ORDER
 from .pairs import PAIRS
 from .rows import ROWS
 
-ALL = collect(ELEMENTWISE, ROWS, NETWORKS, PAIRS, CALLS)
+ALL = collect(ELEMENTWISE, ROWS, NETWORKS, PAIRS, ORDER, CALLS)

@@ -28,11 +28,11 @@ def chain_for(library: Any) -> Function:
     return lambda x, y: library.tanh(x) * y + library.exp(-x * x) * library.sin(y)
 
 
-def chain_numba() -> Function:
+def chain_numba(fastmath: bool = False) -> Function:
     """Hand-written parallel loop."""
     import numba
 
-    @numba.njit(parallel=True)
+    @numba.njit(parallel=True, fastmath=fastmath)
     def run(x: Any, y: Any) -> Any:
         out = np.empty_like(x)
         for i in numba.prange(x.size):
@@ -61,11 +61,11 @@ def polynomial(x: Any, y: Any) -> Any:
     return 0.5 * x * x + 2.0 * x * y - y + 1.0
 
 
-def polynomial_numba() -> Function:
+def polynomial_numba(fastmath: bool = False) -> Function:
     """Hand-written parallel loop."""
     import numba
 
-    @numba.njit(parallel=True)
+    @numba.njit(parallel=True, fastmath=fastmath)
     def run(x: Any, y: Any) -> Any:
         out = np.empty_like(x)
         half, two, one = x.dtype.type(0.5), x.dtype.type(2.0), x.dtype.type(1.0)
@@ -113,11 +113,11 @@ def black_scholes_for(library: Any) -> Function:
     return run
 
 
-def black_scholes_numba() -> Function:
+def black_scholes_numba(fastmath: bool = False) -> Function:
     """Hand-written parallel loop."""
     import numba
 
-    @numba.njit
+    @numba.njit(fastmath=fastmath)
     def distribution(x: Any) -> Any:
         k = 1.0 / (1.0 + 0.2316419 * abs(x))
         series = k * (
@@ -127,7 +127,7 @@ def black_scholes_numba() -> Function:
         tail = 0.3989422804014327 * math.exp(-0.5 * x * x) * series
         return 1.0 - tail if x > 0 else tail
 
-    @numba.njit(parallel=True)
+    @numba.njit(parallel=True, fastmath=fastmath)
     def run(s: Any, k: Any, t: Any) -> Any:
         out = np.empty_like(s)
         for i in numba.prange(s.size):
@@ -158,9 +158,13 @@ def _traffic(dtype: type, arrays: int) -> Callable[[Mapping[str, int]], float]:
 
 
 def _pair(
-    name: str, numpy: Function, shared: Callable[[Any], Function], numba: Factory, **rest: Any
+    name: str,
+    numpy: Function,
+    shared: Callable[[Any], Function],
+    numba: Callable[[bool], Function],
+    **rest: Any,
 ) -> tuple[Workload, Workload]:
-    forms = {**array_forms(shared, shared), "numba": numba, **rest.pop("extra", {})}
+    forms = {**array_forms(shared, shared), "numba": lambda: numba(False), **rest.pop("extra", {})}
     arrays, make = rest["arrays"], rest["make"]
     return tuple(  # type: ignore[return-value]
         Workload(
@@ -171,6 +175,7 @@ def _pair(
             peers=forms,
             traffic=_traffic(dtype, arrays + 1),
             tolerance=tolerance,
+            unequal={"numba fastmath": lambda: numba(True)},
         )
         for label, dtype, size, tolerance in (
             ("f32", np.float32, rest["f32"], 1e-4),

@@ -8,8 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..workload import Function, Workload, array_forms, between, jax_form, named_sizes, torch_form
+from ..libraries import TorchAsNumPy
+from ..onnx_models import dense_nodes, onnx_form
+from ..workload import (
+    Function,
+    Workload,
+    array_forms,
+    between,
+    jax_form,
+    named_sizes,
+    tensorflow_form,
+    torch_form,
+)
 
+AUTOTUNED = "max-autotune-no-cudagraphs"
 LAYERS = (784, 512, 512, 10)
 
 
@@ -74,41 +86,23 @@ def train_step(np: Any) -> Function:
         x: Any, y: Any, w1: Any, b1: Any, w2: Any, b2: Any,
         m1: Any, v1: Any, n1: Any, u1: Any, m2: Any, v2: Any, n2: Any, u2: Any,
     ) -> Any:  # fmt: skip
-        h = np.maximum(x @ w1 + b1, 0)
+        h = np.maximum(x @ w1 + b1, 0.0)
         z = h @ w2 + b2
         z = z - np.max(z, axis=1, keepdims=True)
         e = np.exp(z)
         p = e / np.sum(e, axis=1, keepdims=True)
         loss = -np.mean(np.sum(y * np.log(p + 1e-7), axis=1))
         dz = (p - y) / x.shape[0]
-        dh = np.where(h > 0, dz @ w2.T, 0)
+        dh = np.where(h > 0, dz @ np.transpose(w2), 0.0)
         return (
             loss,
-            *adam(w1, x.T @ dh, m1, v1),
+            *adam(w1, np.transpose(x) @ dh, m1, v1),
             *adam(b1, np.sum(dh, axis=0), n1, u1),
-            *adam(w2, h.T @ dz, m2, v2),
+            *adam(w2, np.transpose(h) @ dz, m2, v2),
             *adam(b2, np.sum(dz, axis=0), n2, u2),
         )
 
     return run
-
-
-class TorchAsNumPy:
-    """torch under the few NumPy spellings that `train_step` uses."""
-
-    def __init__(self, torch: Any) -> None:
-        self.sqrt, self.exp, self.log, self.where = torch.sqrt, torch.exp, torch.log, torch.where
-        self.mean = torch.mean
-        self.maximum = torch.clamp_min
-        self._torch = torch
-
-    def max(self, x: Any, axis: int, keepdims: bool) -> Any:
-        """Largest along an axis."""
-        return self._torch.amax(x, axis, keepdim=keepdims)
-
-    def sum(self, x: Any, axis: int, keepdims: bool = False) -> Any:
-        """Sum along an axis."""
-        return self._torch.sum(x, axis, keepdim=keepdims)
 
 
 def train_inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> tuple[Any, ...]:
@@ -121,14 +115,26 @@ def train_inputs(rng: np.random.Generator, sizes: Mapping[str, int]) -> tuple[An
     return (x, y, *parameters, *slots)
 
 
-def _relu_jax(jnp: Any) -> Function:
-    return mlp_for(lambda h: jnp.maximum(h, 0))
+def _relu_for(library: Any) -> Function:
+    return mlp_for(lambda h: library.maximum(h, 0.0))
+
+
+def _dense_for(library: Any) -> Function:
+    return lambda x, w, b: library.maximum(x @ w + b, 0.0)
+
+
+def _dense_torch(torch: Any) -> Function:
+    return lambda x, w, b: torch.relu(x @ w + b)
 
 
 NETWORKS = (
     Workload(
         "mlp-batch-1", named_sizes(batch=lambda rng: 1), mlp_inputs, mlp,
-        array_forms(_relu_jax, lambda torch: mlp_for(torch.relu)), tolerance=1e-3,
+        {
+            **array_forms(_relu_for, lambda torch: mlp_for(torch.relu)),
+            "onnxruntime": onnx_form(dense_nodes(3)),
+        },
+        tolerance=1e-3,
         traffic=lambda sizes: 4.0 * sum(a * b for a, b in itertools.pairwise(LAYERS)),
     ),
     Workload(
@@ -137,6 +143,7 @@ NETWORKS = (
             "jax": jax_form(train_step),
             "torch.compile": torch_form(lambda t: train_step(TorchAsNumPy(t)), compiled=True),
             "torch": torch_form(lambda t: train_step(TorchAsNumPy(t)), compiled=False),
+            "tensorflow": tensorflow_form(train_step),
         },
         flops=lambda sizes: 6.0 * sizes["batch"] * (784 * 512 + 512 * 10), tolerance=1e-3,
     ),
@@ -144,10 +151,11 @@ NETWORKS = (
         "matmul-bias-relu",
         named_sizes(m=between(800, 1200), k=between(800, 1200), n=between(800, 1200)),
         dense_inputs, dense,
-        array_forms(
-            lambda jnp: lambda x, w, b: jnp.maximum(x @ w + b, 0),
-            lambda torch: lambda x, w, b: torch.relu(x @ w + b),
-        ),
+        {
+            **array_forms(_dense_for, _dense_torch),
+            "torch.autotuned": torch_form(_dense_torch, compiled=True, mode=AUTOTUNED),
+            "onnxruntime": onnx_form([*dense_nodes(1), ("Relu", ("z0",), "y", {})]),
+        },
         flops=lambda sizes: 2.0 * sizes["m"] * sizes["k"] * sizes["n"], tolerance=1e-3,
     ),
 )  # fmt: skip

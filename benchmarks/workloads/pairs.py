@@ -17,21 +17,21 @@ def distances(a: Any, b: Any) -> Any:
     return np.sqrt((difference * difference).sum(axis=2))
 
 
-def distances_for(library: Any, axis: str) -> Function:
-    """The same where reductions take `axis`."""
+def distances_for(sqrt: Function, total: Function) -> Function:
+    """The same for a library with this root and this sum along an axis."""
 
     def run(a: Any, b: Any) -> Any:
         difference = a[:, None, :] - b[None, :, :]
-        return library.sqrt((difference * difference).sum(**{axis: 2}))
+        return sqrt(total(difference * difference, 2))
 
     return run
 
 
-def distances_numba() -> Function:
+def distances_numba(fastmath: bool = False) -> Function:
     """Hand-written loop."""
     import numba
 
-    @numba.njit(parallel=True)
+    @numba.njit(parallel=True, fastmath=fastmath)
     def run(a: Any, b: Any) -> Any:
         out = np.empty((a.shape[0], b.shape[0]), a.dtype)
         for i in numba.prange(a.shape[0]):
@@ -60,23 +60,23 @@ def forces(position: Any, mass: Any) -> Any:
     return (weight[:, :, None] * offset).sum(axis=1)
 
 
-def forces_for(library: Any, axis: str) -> Function:
-    """The same where reductions take `axis`."""
+def forces_for(sqrt: Function, total: Function) -> Function:
+    """The same for a library with this root and this sum along an axis."""
 
     def run(position: Any, mass: Any) -> Any:
         offset = position[None, :, :] - position[:, None, :]
-        squared = (offset * offset).sum(**{axis: 2}) + 0.01
-        weight = mass[None, :] / (squared * library.sqrt(squared))
-        return (weight[:, :, None] * offset).sum(**{axis: 1})
+        squared = total(offset * offset, 2) + 0.01
+        weight = mass[None, :] / (squared * sqrt(squared))
+        return total(weight[:, :, None] * offset, 1)
 
     return run
 
 
-def forces_numba() -> Function:
+def forces_numba(fastmath: bool = False) -> Function:
     """Hand-written loop."""
     import numba
 
-    @numba.njit(parallel=True)
+    @numba.njit(parallel=True, fastmath=fastmath)
     def run(position: Any, mass: Any) -> Any:
         n = position.shape[0]
         out = np.empty_like(position)
@@ -110,11 +110,13 @@ PAIRS = (
         distances,
         {
             **array_forms(
-                lambda jnp: distances_for(jnp, "axis"), lambda torch: distances_for(torch, "dim")
+                lambda library: distances_for(library.sqrt, library.sum),
+                lambda torch: distances_for(torch.sqrt, torch.sum),
             ),
             "numba": distances_numba,
         },
         flops=lambda sizes: 3.0 * sizes["n"] ** 2 * sizes["k"],
+        unequal={"numba fastmath": lambda: distances_numba(True)},
     ),
     Workload(
         "n-body",
@@ -123,11 +125,14 @@ PAIRS = (
         forces,
         {
             **array_forms(
-                lambda jnp: forces_for(jnp, "axis"), lambda torch: forces_for(torch, "dim")
+                lambda library: forces_for(library.sqrt, library.sum),
+                lambda torch: forces_for(torch.sqrt, torch.sum),
             ),
             "numba": forces_numba,
         },
         flops=lambda sizes: 20.0 * sizes["n"] ** 2,
         tolerance=1e-9,
+        double=True,
+        unequal={"numba fastmath": lambda: forces_numba(True)},
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..onnx_models import onnx_form
 from ..workload import Function, Workload, array_forms, between, named_sizes
 
 MATRIX = named_sizes(rows=between(3000, 5000), columns=between(768, 1280))
@@ -29,12 +30,12 @@ def softmax(x: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def softmax_jax(jnp: Any) -> Function:
-    """The same."""
+def softmax_for(library: Any) -> Function:
+    """The same for a library that spells it alike."""
 
     def run(x: Any) -> Any:
-        e = jnp.exp(x - x.max(axis=1, keepdims=True))
-        return e / e.sum(axis=1, keepdims=True)
+        e = library.exp(x - library.max(x, axis=1, keepdims=True))
+        return e / library.sum(e, axis=1, keepdims=True)
 
     return run
 
@@ -48,14 +49,14 @@ def norm_gelu(x: Any) -> Any:
     return 0.5 * y * (1.0 + np.tanh(0.7978845608 * (y + 0.044715 * y * y * y)))
 
 
-def norm_gelu_jax(jnp: Any) -> Function:
-    """The same."""
+def norm_gelu_for(library: Any) -> Function:
+    """The same for a library that spells it alike."""
 
     def run(x: Any) -> Any:
-        centred = x - x.mean(axis=1, keepdims=True)
-        variance = (centred * centred).mean(axis=1, keepdims=True)
-        y = centred / jnp.sqrt(variance + 1e-5)
-        return 0.5 * y * (1.0 + jnp.tanh(0.7978845608 * (y + 0.044715 * y * y * y)))
+        centred = x - library.mean(x, axis=1, keepdims=True)
+        variance = library.mean(centred * centred, axis=1, keepdims=True)
+        y = centred / library.sqrt(variance + 1e-5)
+        return 0.5 * y * (1.0 + library.tanh(0.7978845608 * (y + 0.044715 * y * y * y)))
 
     return run
 
@@ -70,11 +71,11 @@ def norm_gelu_torch(torch: Any) -> Function:
     return run
 
 
-def norm_gelu_numba() -> Function:
+def norm_gelu_numba(fastmath: bool = False) -> Function:
     """Hand-written loop over rows."""
     import numba
 
-    @numba.njit(parallel=True)
+    @numba.njit(parallel=True, fastmath=fastmath)
     def run(x: Any) -> Any:
         out = np.empty_like(x)
         n = x.shape[1]
@@ -96,6 +97,23 @@ def norm_gelu_numba() -> Function:
     return run
 
 
+def norm_gelu_onnx() -> Function:
+    """ONNX Runtime's own operators; they want a scale and a shift, of ones and zeros."""
+    nodes = [
+        ("LayerNormalization", ("x", "c0", "c1"), "y", {"axis": -1, "epsilon": 1e-5}),
+        ("Gelu", ("y",), "z", {"approximate": "tanh"}),
+    ]
+    run = onnx_form(nodes)()
+    made: list[Any] = []
+
+    def with_scale(x: Any) -> Any:
+        if not made:
+            made.extend((np.ones(x.shape[1], x.dtype), np.zeros(x.shape[1], x.dtype)))
+        return run(x, *made)
+
+    return with_scale
+
+
 def column_squares(x: Any) -> Any:
     """Sum of squares of each column, in NumPy."""
     return (x * x).sum(axis=0)
@@ -114,27 +132,36 @@ def total(x: Any) -> Any:
 ROWS = (
     Workload(
         "softmax", MATRIX, matrix, softmax,
-        array_forms(softmax_jax, lambda torch: lambda x: torch.softmax(x, 1)),
+        {
+            **array_forms(softmax_for, lambda torch: lambda x: torch.softmax(x, 1)),
+            "onnxruntime": onnx_form([("Softmax", ("x",), "y", {"axis": 1})]),
+        },
         traffic=once(1),
     ),
     Workload(
         "layernorm-gelu", MATRIX, matrix, norm_gelu,
-        {**array_forms(norm_gelu_jax, norm_gelu_torch), "numba": norm_gelu_numba},
-        traffic=once(1),
+        {
+            **array_forms(norm_gelu_for, norm_gelu_torch),
+            "numba": norm_gelu_numba, "onnxruntime": norm_gelu_onnx,
+        },
+        traffic=once(1), unequal={"numba fastmath": lambda: norm_gelu_numba(True)},
     ),
     Workload(
         "column-squares", MATRIX, matrix, column_squares,
-        array_forms(lambda jnp: column_squares, lambda torch: lambda x: (x * x).sum(0)),
+        array_forms(
+            lambda library: lambda x: library.sum(x * x, 0),
+            lambda torch: lambda x: (x * x).sum(0),
+        ),
         traffic=once(0),
     ),
     Workload(
         "row-sums", MATRIX, matrix, row_sums,
-        array_forms(lambda jnp: row_sums, lambda torch: lambda x: x.sum(1)),
+        array_forms(lambda library: lambda x: library.sum(x, 1), lambda torch: lambda x: x.sum(1)),
         traffic=once(0), tolerance=1e-4,
     ),
     Workload(
         "total", MATRIX, matrix, total,
-        array_forms(lambda jnp: lambda x: x.sum(), lambda torch: lambda x: x.sum()),
+        array_forms(lambda library: library.sum, lambda torch: lambda x: x.sum()),
         traffic=once(0), tolerance=1e-3,
     ),
 )  # fmt: skip

@@ -28,6 +28,7 @@ from .names import Names
 from .order import Order
 from .substitute import substitute_node
 
+_ORDERED = (Structure.STATE, Structure.EFFECT, Structure.FLOW)
 Locate = Callable[[], Location | None]
 # Asked where two sizes should be equal and one is symbolic: True if now they are (the trace has
 # called `substitute` and recorded a guard), and the node is tried again.
@@ -84,7 +85,8 @@ class Builder:
             for value in inner.values():
                 self.names.claim(value.name)
             for node in inner.nodes:
-                pending.extend(node.regions)
+                if node.op.structure is not Structure.FLOW:  # whose regions have names of their own
+                    pending.extend(node.regions)
 
     def adopt(self, node: Node) -> None:
         """Append a node that exists, whose names are taken already."""
@@ -288,8 +290,8 @@ class Builder:
     ) -> Node:
         place = self._locate() if self._locate is not None else self.location
         waits = tuple(after)
-        if record.structure is Structure.STATE or record.structure is Structure.EFFECT:
-            before = self._order.before(record, variable, isinstance(types[0], TokenType))
+        if record.structure in _ORDERED:
+            before = self._order.before(record, variable, types)
             waits = tuple(dict.fromkeys((*waits, *before)))
         device = device or self.device
         return Node(record, operands, attrs, place, device, waits, variable, tuple(regions))
@@ -318,7 +320,7 @@ class Builder:
         )
 
     def _note(self, node: Node) -> None:
-        if node.variable is not None or node.op.structure is Structure.EFFECT:
+        if node.op.structure in _ORDERED:
             self._order.note(node)
         for result in node.results:
             if isinstance(result.type, TokenType):

@@ -138,8 +138,7 @@ class _Run:
         if has_dims(attrs):
             attrs = {key: substitute_value(value, self.env) for key, value in attrs.items()}
         if node.regions:
-            regions = [_Region(self, region) for region in node.regions]
-            return _each(node, op.reference(*arrays, regions=regions, **attrs))
+            return self._regions(node, arrays, attrs)
         if node.variable is not None:
             return self._state(node, arrays, attrs)
         if op.structure is Structure.TRANSFER:
@@ -147,6 +146,14 @@ class _Run:
         with np.errstate(all="ignore"):
             made = op.reference(*arrays, **attrs)
         return _each(node, made)
+
+    def _regions(self, node: Node, arrays: list[Any], attrs: Mapping[str, Any]) -> Sequence[Any]:
+        if node.op.structure is not Structure.FLOW:
+            regions = [_Region(self, region) for region in node.regions]
+            return _each(node, node.op.reference(*arrays, regions=regions, **attrs))
+        flows = [_Flow(self, region) for region in node.regions]
+        made = node.op.reference(*arrays, regions=flows, **attrs)
+        return [*made, *[None] * (len(node.results) - len(made))]
 
     def _state(self, node: Node, arrays: list[Any], attrs: Mapping[str, Any]) -> Sequence[Any]:
         name = node.variable or ""
@@ -206,6 +213,26 @@ class _Region:
     def __call__(self, *arrays: Any) -> Any:
         made = self._run.graph(self._region, arrays)
         return made[0] if len(made) == 1 else tuple(made)
+
+
+class _Flow:
+    """A region of control flow: a function of arrays that gives a tuple of its tensors.
+
+    forms: their shapes and dtypes.
+    """
+
+    def __init__(self, run: _Run, region: Graph) -> None:
+        self._run = run
+        self._region = region
+        tensors = [r.type for r in region.results if isinstance(r.type, TensorType)]
+        self.forms = [
+            (tuple([substitute_value(size, run.env) for size in t.shape]), t.dtype.numpy)
+            for t in tensors
+        ]
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        made = self._run.graph(self._region, arrays)
+        return tuple(np.asarray(array) for array, _ in zip(made, self.forms))
 
 
 def _each(node: Node, made: Any) -> Sequence[Any]:

@@ -14,10 +14,11 @@ trace (frontend).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..ops.definition import OpDef
+from ..records import dataclass
 from ..types import TensorType, Type
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import error
 from ..ops import ALL
 from ..ops.creation import constant
-from ..ops.definition import OpDef
+from ..ops.definition import OpDef, Structure
 from ..types import BOOL, F32, DType, TensorType, Type
 from .attrs import freeze
 from .graph import Graph, Location, Node, Value, Variable
@@ -94,6 +94,16 @@ class _Parser:
         self._graph = line.name("@")
         line.expect("(")
         scope = _Scope()
+        params = self._params(line, scope)
+        line.expect("->")
+        self._results_header(line)
+        self._end(line)
+        results = self._body(scope, "return")
+        self._line_end("}")
+        return Graph(self._graph, params, tuple(scope.nodes), results, dict(variables))
+
+    def _params(self, line: Scanner, scope: _Scope) -> tuple[Value, ...]:
+        """What stands behind an opening parenthesis."""
         params: list[Value] = []
         while not line.accept(")"):
             if params:
@@ -101,12 +111,7 @@ class _Parser:
             name = line.name("%")
             line.expect(":")
             params.append(scope.define(name, line.type()))
-        line.expect("->")
-        self._results_header(line)
-        self._end(line)
-        results = self._body(scope, "return")
-        self._line_end("}")
-        return Graph(self._graph, tuple(params), tuple(scope.nodes), results, dict(variables))
+        return tuple(params)
 
     def _results_header(self, line: Scanner) -> None:
         """Types after the arrow; the results' own types say the same."""
@@ -151,7 +156,7 @@ class _Parser:
         operands = self._values(written, scope, types, device, place, line)
         if op is constant and "value" in attrs:
             attrs["value"] = self._array(attrs["value"], types[0], line)
-        regions = self._regions(line, operands, scope)
+        regions = self._regions(line, op, operands, scope)
         self._end(line)
         node = Node(op, operands, freeze(attrs), place, device, after, variable, tuple(regions))
         node.results = tuple(scope.define(n, t) for n, t in zip(names, types))
@@ -247,12 +252,19 @@ class _Parser:
         except (ValueError, TypeError, OverflowError) as problem:
             raise line.fail(f"a literal that fits {type}") from problem
 
-    def _regions(self, line: Scanner, operands: Sequence[Value], scope: _Scope) -> list[Graph]:
+    def _regions(
+        self, line: Scanner, op: OpDef, operands: Sequence[Value], scope: _Scope
+    ) -> list[Graph]:
         regions: list[Graph] = []
-        while line.accept("{"):
-            self._end(line)
+        while line.peek("{") or line.peek("("):
             inner = _Scope(scope)
-            params = tuple(inner.define(v.name, v.type) for v in operands)
+            if op.structure is Structure.FLOW:
+                line.expect("(")
+                params = self._params(line, inner)
+            else:
+                params = tuple(inner.define(v.name, v.type) for v in operands)
+            line.expect("{")
+            self._end(line)
             yielded = self._body(inner, "yield")
             regions.append(Graph("region", params, tuple(inner.nodes), yielded))
             line = self._line()

@@ -1,8 +1,9 @@
 """The canonical text of a graph: one node a line, stable names, no ids.
 
 Rank 0 constants print where they are used: as ``0.5`` if that has the dtype of the last value
-among the operands, else as ``0.5:f32``; a bool is ``true`` or ``false`` anywhere. A region names
-the operands of its node.
+among the operands, else as ``0.5:f32``; a bool is ``true`` or ``false`` anywhere. A fused region
+names the operands of its node; a region of control flow says what it takes, and its names are its
+own.
 
 Invariants: equal graphs print equal; the parser reads the text back to a graph that prints the
 same.
@@ -45,7 +46,7 @@ class _Printer:
             yield f"var @{variable.name}: {variable.type}{_device(variable.device)}"
         if graph.variables:
             yield ""
-        params = ", ".join(f"%{p.name}: {p.type}" for p in graph.params)
+        params = _params(graph)
         results = ", ".join(str(r.type) for r in graph.results) or "()"
         yield f"graph @{graph.name}({params}) -> {results} {{{self._comment(None)}"
         yield from self._body(graph, {}, "  ")
@@ -64,11 +65,15 @@ class _Printer:
                 continue
             for place, region in enumerate(node.regions):
                 start = head if place == 0 else f"{indent}}}"
+                inner: dict[Value, str] = {}
+                if node.op.structure is Structure.FLOW:
+                    start += f" ({_params(region)})"
+                else:
+                    inner = {p: names.get(o, o.name) for p, o in zip(region.params, node.operands)}
                 yield f"{start} {{{self._comment(node) if place == 0 else ''}"
-                inner = {p: names.get(o, o.name) for p, o in zip(region.params, node.operands)}
                 yield from self._body(region, inner, indent + "  ")
                 yielded = ", ".join(f"%{inner.get(r, r.name)}" for r in region.results)
-                yield f"{indent}  yield {yielded}"
+                yield f"{indent}  yield {yielded}".rstrip()
             yield indent + "}"
 
     def _node(self, node: Node, inline: set[Value], names: Mapping[Value, str]) -> str:
@@ -90,6 +95,10 @@ class _Printer:
         if self._locations and node is not None and node.location is not None:
             notes.insert(0, repr(node.location))
         return f"  // {'; '.join(notes)}" if notes else ""
+
+
+def _params(graph: Graph) -> str:
+    return ", ".join(f"%{p.name}: {p.type}" for p in graph.params)
 
 
 def inline_constants(graph: Graph) -> set[Value]:

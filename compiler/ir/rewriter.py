@@ -12,13 +12,13 @@ Not here: the rules (passes), canonical forms (the builder applies them to whate
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from ..ops.definition import OpDef
+from ..ops.definition import OpDef, Structure
+from ..records import replace
 from .builder import Builder
 from .graph import Graph, Node, Value
-from .order import is_shown
+from .order import shown_by
 
 Rule = Callable[[Builder, Node], Value | Node | None]
 _MOST = 64  # steps at one node; far above any chain of rules, so that a loop shows
@@ -40,7 +40,7 @@ class Rewriter:
         operands = tuple([self.values.get(v, v) for v in node.operands]) if self.values else None
         same = operands is None or operands == node.operands
         seen = node if same else _candidate(node, node.op, operands or (), node.attrs)
-        if not same and node.regions:
+        if not same and node.op.structure is Structure.CONTROL:
             seen = _named_once(seen)
         if rules:
             made = self._settle(node, seen, rules)
@@ -52,6 +52,13 @@ class Rewriter:
             self.builder.adopt(node)
         else:
             self._remake(node, seen)
+
+    def keep_with(self, node: Node, regions: tuple[Graph, ...]) -> None:
+        """Put `node`, on its new operands and with other regions, into the new graph."""
+        operands = tuple([self.values.get(v, v) for v in node.operands])
+        seen = Node(node.op, operands, node.attrs, node.location, regions=regions)
+        seen.results = node.results
+        self._remake(node, seen)
 
     def replace(self, node: Node, values: Sequence[Value]) -> None:
         """Let `values` stand for the results of `node`."""
@@ -121,7 +128,7 @@ class Rewriter:
             earlier = value.node
             ordered = earlier is not None and (
                 (node.variable is not None and earlier.variable == node.variable)
-                or (is_shown(node.op) and is_shown(earlier.op))
+                or (shown_by(node) is not None and shown_by(earlier) is not None)
             )
             if not ordered and value not in self._gone:
                 found.append(self.values.get(value, value))

@@ -21,6 +21,12 @@ def users(graph: Graph) -> dict[Value, list[Node]]:
     return found
 
 
+def devices(graph: Graph) -> set[str]:
+    """Every device that a node or variable of the graph names."""
+    nodes = {node.device for node in graph.nodes if node.device is not None}
+    return nodes | {v.device for v in graph.variables.values() if v.device is not None}
+
+
 def all_nodes(graph: Graph) -> Iterator[Node]:
     """Every node, those of regions after the node that holds them."""
     stack = [iter(graph.nodes)]

@@ -11,7 +11,6 @@ Not here: the types of ops (their signatures), repairing anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,11 @@ import numpy as np
 from ..dims import Dim, symbols_of
 from ..errors import BrokenGraph, GraphError, error
 from ..ops.definition import SignatureError, Structure
+from ..records import dataclass
 from ..types import DType, TensorType, TokenType, Type
 from .graph import Graph, Node, Value, Variable
 from .inference import result_types
-from .order import is_shown
+from .order import shown_by
 from .printer import print_graph
 
 RULES: Mapping[str, str] = {
@@ -30,22 +30,22 @@ RULES: Mapping[str, str] = {
     "V101": "the operands and attributes are what the op's signature takes",
     "V102": "the result types are what the signature gives",
     "V103": "attributes are sorted, immutable and of the known kinds",
-    "V104": "only control ops have regions, and they have one",
+    "V104": "only control ops have regions",
     "V105": "a node and its results refer to each other",
     "V106": "a state op names a variable of the graph, no other op names one",
     # names and order
     "V201": "a value is defined before it is used, in the same graph or region",
-    "V202": "a name belongs to one value",
+    "V202": "a name belongs to one value; a region of control flow has names of its own",
     "V203": "a token waited for, or value read before, comes earlier",
     "V204": "a result of the graph is defined; tensors come before tokens",
     "V205": "a parameter is an array and no node's result",
-    "V206": "operands of a node with a region are distinct",
+    "V206": "operands of a fused node are distinct",
     # effects
     "V301": "a read waits for the last write of its variable",
     "V302": "a write waits for the last write of its variable, if nothing has read it since",
     "V303": "a write waits for each read since the last write",
-    "V304": "a print waits for the print before it",
-    "V305": "a region has no effects and touches no variables",
+    "V304": "a print, or control flow with effects inside, waits for the one before it",
+    "V305": "a region touches no variables; outside control flow it has no effects either",
     # sizes
     "V401": "each symbol of a size stands in the shape of a parameter",
     "V402": "a variable's shape has no symbols",
@@ -123,11 +123,12 @@ class _Verifier:
             yield from self._name(param, None)
             if param.node is not None or not isinstance(param.type, TensorType):
                 yield Complaint("V205", f"%{param.name} is not a plain array parameter")
-        yield from self._body(self._graph, inside=False)
-        yield from _effects(self._graph.nodes)
+        yield from self._body(self._graph, None)
 
-    def _body(self, graph: Graph, inside: bool) -> Iterable[Complaint]:
+    def _body(self, graph: Graph, inside: Structure | None) -> Iterable[Complaint]:
+        """A graph, or a region of a node of the structure `inside`."""
         known = set(graph.params)
+        yield from _effects(graph.nodes)
         for node in graph.nodes:
             for value in node.operands:
                 if value not in known:
@@ -141,12 +142,23 @@ class _Verifier:
                 wrong = list(self._node(node))
                 yield from wrong
                 node.verified = not wrong
-            if inside and (node.variable is not None or _has_effect(node)):
+            if node.op.structure in _OUTSIDE.get(inside, ()):
                 yield Complaint("V305", f"{node.op.name} inside a region", node)
             for region in node.regions:
-                yield from self._body(region, inside=True)
+                yield from self._region(node, region)
             known.update(node.results)
         yield from self._results(graph, known)
+
+    def _region(self, node: Node, region: Graph) -> Iterable[Complaint]:
+        names = self._names
+        if node.op.structure is Structure.FLOW:
+            self._names = set()
+            for param in region.params:
+                yield from self._name(param, node)
+                if param.node is not None or not isinstance(param.type, TensorType):
+                    yield Complaint("V205", f"%{param.name} is not a plain parameter", node)
+        yield from self._body(region, node.op.structure)
+        self._names = names
 
     def _results(self, graph: Graph, known: set[Value]) -> Iterable[Complaint]:
         tokens = False
@@ -185,9 +197,10 @@ class _Verifier:
                 yield Complaint("V103", f"attribute {key} is {value!r}", node)
 
     def _shape(self, node: Node) -> Iterable[Complaint]:
-        if (node.op.structure is Structure.CONTROL) != bool(node.regions):
+        fused = node.op.structure is Structure.CONTROL
+        if (fused or node.op.structure is Structure.FLOW) != bool(node.regions):
             yield Complaint("V104", f"{node.op.name} has {len(node.regions)} regions", node)
-        if node.regions and len(set(node.operands)) != len(node.operands):
+        if fused and len(set(node.operands)) != len(node.operands):
             yield Complaint("V206", "an operand is named twice", node)
 
     def _variable(self, node: Node) -> tuple[Variable | None, list[Complaint]]:
@@ -255,14 +268,17 @@ def _effects(nodes: Sequence[Node]) -> Iterable[Complaint]:
                 text = f"must come after %{writes[name].name}, which writes @{name}"
                 yield Complaint("V301", text, node)
             reads.setdefault(name, []).append(result)
-        elif is_shown(node.op):
+        elif (token := shown_by(node)) is not None:
             if shown is not None and shown not in node.after:
                 yield Complaint("V304", f"must come after %{shown.name}", node)
-            shown = result
+            shown = token
 
 
-def _has_effect(node: Node) -> bool:
-    return node.op.structure in (Structure.STATE, Structure.EFFECT, Structure.TRANSFER)
+# What may not stand in a region of a node of this structure.
+_OUTSIDE: Mapping[Structure | None, tuple[Structure, ...]] = {
+    Structure.CONTROL: (Structure.STATE, Structure.EFFECT, Structure.TRANSFER, Structure.FLOW),
+    Structure.FLOW: (Structure.STATE, Structure.TRANSFER),
+}
 
 
 def _is_attribute(value: Any) -> bool:

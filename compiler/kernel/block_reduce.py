@@ -12,10 +12,9 @@ Not here: which reductions are done this way, barriers (grid.py).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..dims import Dim, Size, maximum, minimum
 from ..ops.scalar import Scalar
+from ..records import replace
 from .combining import combined
 from .fresh import fresh
 from .kernel import Constant, Let, Load, Local, Loop, Parallel, Reduce, Statement, Store

@@ -11,10 +11,10 @@ Not here: loops that could be interchanged, splitting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from ..dims import Dim, Size
+from ..records import dataclass, replace
 from .kernel import (
     Checked,
     Index,
@@ -29,7 +29,7 @@ from .kernel import (
     Update,
     walk,
 )
-from .symbols import map_access, map_body
+from .symbols import map_access, map_body, substitute_axes
 
 Shapes = dict[str, tuple[Size, ...]]
 Body = tuple[Statement, ...]
@@ -38,11 +38,12 @@ Body = tuple[Statement, ...]
 def collapse(kernel: Kernel) -> Kernel:
     """Collapse what can be, innermost pairs first, until nothing changes."""
     kernel = _drop_units(kernel)
+    kernel = replace(kernel, body=map_body(kernel.body, _without_unit))
     while True:
-        pair = _find(kernel)
-        if pair is None:
+        pairs = _find(kernel)
+        if not pairs:
             return kernel
-        kernel = _merge(kernel, *pair)
+        kernel = _merge(kernel, pairs)
 
 
 def _drop_units(kernel: Kernel) -> Kernel:
@@ -74,22 +75,51 @@ def _drop_units(kernel: Kernel) -> Kernel:
 Loop = Parallel | Reduce
 
 
-def _find(kernel: Kernel) -> tuple[Loop, Loop, dict[str, int]] | None:
-    """A pair of loops to merge, with the first of the two axes per buffer."""
+def _without_unit(outer: Statement) -> Statement:
+    """Of two reductions that fold as one, the one that has more than one element."""
+    inner = _perfect(outer)
+    if not isinstance(outer, Reduce) or not isinstance(inner, Reduce):
+        return outer
+    if inner.extent == 1:
+        body = substitute_axes(inner.body, {inner.axis: 0})
+        return replace(outer, body=body, yields=inner.yields)
+    if outer.extent == 1:
+        body = substitute_axes(inner.body, {outer.axis: 0})
+        return replace(inner, names=outer.names, body=body)
+    return outer
+
+
+def _find(kernel: Kernel) -> list[_Pair]:
+    """Pairs of loops to merge at once: together they make all accesses to their buffers, and at
+    the same two axes."""
     accesses: dict[str, int] = {}
     for statement in walk(kernel.body):
         if isinstance(statement, Load | Store | Update):
             accesses[statement.buffer] = accesses.get(statement.buffer, 0) + 1
+    found: list[_Pair] = []
     for statement in walk(kernel.body):
         inner = _perfect(statement)
-        if inner is None or not isinstance(statement, Loop):
-            continue
-        places = _places(kernel, statement, inner)
-        if places is not None and all(
-            places.count(buffer) == accesses[buffer] for buffer in places.at
-        ):
-            return statement, inner, places.at
-    return None
+        if inner is not None and isinstance(statement, Loop):
+            places = _places(kernel, statement, inner)
+            if places is not None:
+                found.append(_Pair(statement, inner, places))
+    while True:
+        together = [pair for pair in found if _agrees(pair, found, accesses)]
+        if len(together) == len(found):
+            break
+        found = together
+    axes = {pair.outer.axis for pair in found}  # of three loops the inner two first
+    return [pair for pair in found if pair.inner.axis not in axes]
+
+
+def _agrees(pair: _Pair, others: Sequence[_Pair], accesses: Mapping[str, int]) -> bool:
+    for buffer, place in pair.places.at.items():
+        users = [other for other in others if buffer in other.places.at]
+        if any(other.places.at[buffer] != place for other in users):
+            return False
+        if sum(other.places.count(buffer) for other in users) != accesses[buffer]:
+            return False
+    return True
 
 
 def _perfect(outer: Statement) -> Loop | None:
@@ -123,6 +153,13 @@ class _Places:
 
     def count(self, buffer: str) -> int:
         return self._count.get(buffer, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    outer: Loop
+    inner: Loop
+    places: _Places
 
 
 def _places(kernel: Kernel, outer: Loop, inner: Loop) -> _Places | None:
@@ -163,11 +200,22 @@ def _mentions(index: Sequence[Index], axes: set[str]) -> bool:
     return any(isinstance(i, Dim) and not axes.isdisjoint(i.symbols()) for i in index)
 
 
-def _merge(kernel: Kernel, outer: Loop, inner: Loop, places: dict[str, int]) -> Kernel:
+def _merge(kernel: Kernel, pairs: Sequence[_Pair]) -> Kernel:
+    places = {buffer: at for pair in pairs for buffer, at in pair.places.at.items()}
     params = tuple(
         replace(p, shape=_joined(p.shape, places[p.name])) if p.name in places else p
         for p in kernel.params
     )
+    merged = {pair.outer.axis: _merged(pair) for pair in pairs}
+
+    def swap(statement: Statement) -> Statement:
+        return merged.get(statement.axis, statement) if isinstance(statement, Loop) else statement
+
+    return replace(kernel, params=params, body=map_body(kernel.body, swap))
+
+
+def _merged(pair: _Pair) -> Loop:
+    outer, inner, places = pair.outer, pair.inner, pair.places.at
     axis = Dim.symbol(outer.axis)
 
     def access(buffer: str, index: tuple[Index, ...]) -> tuple[Index, ...]:
@@ -179,19 +227,11 @@ def _merge(kernel: Kernel, outer: Loop, inner: Loop, places: dict[str, int]) -> 
         offset = first - axis  # first is axis + offset
         return (*index[:at], offset * inner.extent + axis, *index[at + 2 :])
 
-    def change(statement: Statement) -> Statement:
-        return map_access(statement, access)
-
-    def swap(statement: Statement) -> Statement:
-        if not isinstance(statement, Loop) or statement.axis != outer.axis:
-            return statement
-        body = map_body(inner.body, change)
-        made = replace(inner, axis=outer.axis, extent=outer.extent * inner.extent, body=body)
-        if isinstance(made, Reduce) and isinstance(outer, Reduce):
-            made = replace(made, names=outer.names)
-        return made
-
-    return replace(kernel, params=params, body=map_body(kernel.body, swap))
+    body = map_body(inner.body, lambda s: map_access(s, access))
+    made = replace(inner, axis=outer.axis, extent=outer.extent * inner.extent, body=body)
+    if isinstance(made, Reduce) and isinstance(outer, Reduce):
+        made = replace(made, names=outer.names)
+    return made
 
 
 def _joined(shape: tuple[Size, ...], at: int) -> tuple[Size, ...]:

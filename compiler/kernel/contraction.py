@@ -14,10 +14,10 @@ Not here: packing and the choice by size (products.py), machine code (backends/l
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ..dims import Dim, Size
-from ..types import DType
+from ..records import dataclass
+from ..types import F32, I32, U32, DType
 from .kernel import (
     Check,
     Checked,
@@ -36,6 +36,7 @@ from .kernel import (
 
 Body = tuple[Statement, ...]
 PANEL_BYTES = 128
+FEW_OUTPUTS = 4  # of a convolution that is no matrix product
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Contraction:
 
     shared: statements outside all loops. around: those between the loops, the outermost first.
     after: those that use the result. m, n: None where an operand has no axis of its own.
+    loops: all axes of the result, the outermost first. fastest: along which it is stored.
     """
 
     outer: tuple[Axis, ...]
@@ -80,6 +82,8 @@ class Contraction:
     shared: Body
     around: Body
     after: Body
+    loops: tuple[Axis, ...]
+    fastest: Axis | None
 
     @property
     def rows(self) -> Size:
@@ -90,6 +94,13 @@ class Contraction:
     def columns(self) -> Size:
         """The extent of n."""
         return 1 if self.n is None else self.n.extent
+
+
+def computed(dtype: DType) -> DType:
+    """The dtype in which products of `dtype` are multiplied and summed."""
+    if dtype.is_integer and dtype.bits < 32:
+        return I32 if dtype.kind == "i" else U32
+    return F32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
 def panel_columns(dtype: DType) -> int:
@@ -124,7 +135,31 @@ def contraction_of(kernel: Kernel) -> Contraction | None:
         return None
     if not all(f.panels or _is_affine(f.index, names) for f in (left, right)):
         return None
+    if _has_few_outputs(nest, left, right):
+        return None
     return _roles(nest, left, right)
+
+
+def is_windowed(operand: Operand, loops: Sequence[Axis], sums: Iterable[str]) -> bool:
+    """True where an index runs along an axis of the result and a summed one together."""
+    summed = set(sums)
+    around = [axis.name for axis in loops]
+    return any(_mentions(i, summed) and _mentions(i, around) for i in operand.index)
+
+
+def _has_few_outputs(nest: _Nest, left: Operand, right: Operand) -> bool:
+    """True for a convolution whose image is read by few outputs: depthwise, or one output.
+
+    Nothing is gained by packing elements that are used so seldom.
+    """
+    sums = [axis.name for axis in nest.reduced]
+    seen = [is_windowed(side, nest.parallel, sums) for side in (left, right)]
+    if seen[0] == seen[1]:
+        return False
+    image, weights = (left, right) if seen[0] else (right, left)
+    own = [a for a in nest.parallel if has_axis(weights, a) and not has_axis(image, a)]
+    extent = own[-1].extent if own else 1
+    return isinstance(extent, int) and extent < FEW_OUTPUTS
 
 
 def _take_apart(kernel: Kernel) -> _Nest | None:
@@ -220,8 +255,8 @@ def _in_panels(operand: Operand, nest: _Nest) -> Operand:
 
 def _roles(nest: _Nest, left: Operand, right: Operand) -> Contraction:
     store = _place_of_result(nest)
-    free_left = [a for a in nest.parallel if _has(left, a) and not _has(right, a)]
-    free_right = [a for a in nest.parallel if _has(right, a) and not _has(left, a)]
+    free_left = [a for a in nest.parallel if has_axis(left, a) and not has_axis(right, a)]
+    free_right = [a for a in nest.parallel if has_axis(right, a) and not has_axis(left, a)]
     fastest = _fastest(store, nest.parallel)
     swap = not free_right if left.panels == right.panels == 0 else bool(left.panels)
     if fastest in free_left and not right.panels:
@@ -235,6 +270,7 @@ def _roles(nest: _Nest, left: Operand, right: Operand) -> Contraction:
         m=m, n=n, sums=tuple(nest.reduced[:-1]), k=nest.reduced[-1], left=left, right=right,
         dtype=nest.inner.dtypes[0], result=nest.result,
         shared=nest.shared, around=nest.around, after=nest.after,
+        loops=tuple(nest.parallel), fastest=fastest,
     )  # fmt: skip
 
 
@@ -262,7 +298,8 @@ def _innermost(store: Sequence[Size], axes: Sequence[Axis]) -> Axis | None:
     return axes[-1] if axes else None
 
 
-def _has(operand: Operand, axis: Axis) -> bool:
+def has_axis(operand: Operand, axis: Axis) -> bool:
+    """Whether an operand's elements change along an axis."""
     return any(_mentions(i, [axis.name]) for i in operand.index)
 
 

@@ -10,12 +10,12 @@ Not here: caches.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import fields, replace
 from typing import Any
 
 from ..dims import Dim, Size
 from ..ir.attrs import attrs_key
 from ..ir.graph import Location, Value
+from ..records import replace
 from .kernel import (
     Checked,
     For,
@@ -26,11 +26,13 @@ from .kernel import (
     Reduce,
     Scan,
     Statement,
-    bodies,
     walk,
 )
 from .region import Region
 from .symbols import sizes_in
+
+# Fields that hold no names of the kernel, whatever they are called.
+_WORDS = frozenset(("op", "monoid", "memory", "bind", "value", "gives", "stage", "side"))
 
 
 def region_key(region: Region) -> Hashable:
@@ -48,6 +50,7 @@ def region_key(region: Region) -> Hashable:
                 tuple([number[v] for v in node.operands]),
                 attrs_key(attrs) if attrs else None,
                 tuple([r.type for r in node.results]),
+                tuple([region_key(Region(r.params, r.nodes, r.results)) for r in node.regions]),
             )
         )
         for result in node.results:
@@ -58,7 +61,11 @@ def region_key(region: Region) -> Hashable:
 
 def canonical(kernel: Kernel) -> Kernel:
     """The kernel with all names in order of appearance and without places."""
-    names: dict[str, str] = {name: f"d{at}" for at, name in enumerate(_dims_in_order(kernel))}
+    return _canonical(kernel, _dims_in_order(kernel))
+
+
+def _canonical(kernel: Kernel, order: list[str]) -> Kernel:
+    names: dict[str, str] = {name: f"d{at}" for at, name in enumerate(order)}
     for at, param in enumerate(kernel.params):
         names[param.name] = f"p{at}"
     for statement in walk(kernel.body):
@@ -68,12 +75,19 @@ def canonical(kernel: Kernel) -> Kernel:
             names.setdefault(statement.name, f"l{len(names)}")
         for name in _defined(statement):
             names.setdefault(name, f"v{len(names)}")
-    return _Renaming(names).kernel(kernel)
+    return _Renaming(names).kernel(kernel, order)
 
 
 def fingerprint(kernel: Kernel) -> str:
     """The text that two kernels share exactly when one's code serves for the other."""
     return repr(canonical(kernel))
+
+
+def identity(kernel: Kernel) -> tuple[str, tuple[int, ...]]:
+    """The fingerprint, and where the kernel takes each dim of it: equal for kernels whose code is
+    called in the same way, too."""
+    order = _dims_in_order(kernel)
+    return repr(_canonical(kernel, order)), tuple([kernel.dims.index(name) for name in order])
 
 
 def dims_in_order(kernel: Kernel) -> tuple[str, ...]:
@@ -108,32 +122,31 @@ class _Renaming:
         self.names = names
         self.sizes: dict[str, Size] = {old: Dim.symbol(new) for old, new in names.items()}
 
-    def kernel(self, kernel: Kernel) -> Kernel:
+    def kernel(self, kernel: Kernel, order: list[str]) -> Kernel:
         params = tuple(
             replace(p, name=self.names[p.name], shape=self.value(p.shape)) for p in kernel.params
         )
-        dims = tuple(self.names[d] for d in _dims_in_order(kernel))
+        dims = tuple([self.names[d] for d in order])
         return Kernel("", params, dims, self.body(kernel.body))
 
     def body(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple([self.statement(s) for s in body])
 
     def statement(self, statement: Statement) -> Statement:
-        changed: dict[str, Any] = {}
-        inner = bodies(statement)
-        for field in fields(statement):
-            value = getattr(statement, field.name)
-            if field.name in ("body", "then") and inner:
-                changed[field.name] = self.body(value)
-            elif field.name in ("op", "monoid", "memory", "bind", "value") and not (
-                field.name == "value" and isinstance(value, str)
-            ):
-                continue
-            elif isinstance(value, Location):
-                changed[field.name] = None
-            elif isinstance(value, str | tuple | Dim):
-                changed[field.name] = self.value(value)
-        return replace(statement, **changed)
+        return type(statement)(*[self.field(statement, name) for name in statement.__match_args__])
+
+    def field(self, statement: Statement, name: str) -> Any:
+        value = getattr(statement, name)
+        kind = type(value)
+        if kind is str:
+            return value if name in _WORDS and name != "value" else self.names.get(value, value)
+        if kind is tuple:
+            if name in ("body", "then"):
+                return self.body(value)
+            return value if name in _WORDS else tuple([self.value(item) for item in value])
+        if kind is Location:
+            return None
+        return value.substitute(self.sizes) if kind is Dim else value
 
     def value(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -20,9 +20,9 @@ Not here: shared memory of reductions (block_reduce.py), code, the emulator (bac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from ..dims import Dim, Size, minimum, product
+from ..records import dataclass, replace
 from .block_reduce import block_reduce
 from .fresh import fresh
 from .kernel import (
@@ -46,6 +46,7 @@ from .kernel import (
     walk,
 )
 from .schedule import IllegalSchedule
+from .sorting import is_sorting
 from .symbols import map_body, substitute_sizes
 from .verifier import verify_kernel
 
@@ -65,7 +66,10 @@ class GridKernel:
 
 
 def map_to_grid(kernel: Kernel) -> GridKernel:
-    """Bind the axes of a kernel, however it was scheduled before."""
+    """Bind the axes of a kernel, however it was scheduled before. Raises IllegalSchedule for a
+    sort or a search, which have no form on a grid."""
+    if is_sorting(kernel):
+        raise IllegalSchedule(f"@{kernel.name} has no form on a grid")
     kernel = _without_marks(kernel)
     taken = _names(kernel)
     loops = [s for s in kernel.body if bodies(s)]

@@ -7,9 +7,9 @@ Not here: which reductions are split, and how (split.py, split_columns.py).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ..dims import Dim, Size, minimum
+from ..records import dataclass, replace
 from ..types import DType
 from .fresh import fresh
 from .kernel import (

@@ -38,6 +38,9 @@ from .kernel import (
     Parallel,
     Reduce,
     Scan,
+    Search,
+    Select,
+    Sort,
     Statement,
     Store,
     Update,
@@ -45,6 +48,7 @@ from .kernel import (
     value_dtypes,
 )
 from .monoids import MONOIDS, fold, tree
+from .sort_steps import search, select, sort_step
 
 Env = dict[str, Any]
 Shuffle = Callable[[list[int]], None]
@@ -133,6 +137,12 @@ class _Run:
                 self.reduce(s, env)
             case Scan():
                 self.scan(s, env)
+            case Sort():
+                sort_step(s, self.buffers)
+            case Search():
+                search(s, self.buffers)
+            case Select():
+                select(s, self.buffers)
 
     def let(self, s: Let, env: Env) -> Any:
         args = [env[name] for name in s.args]

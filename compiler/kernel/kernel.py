@@ -26,11 +26,12 @@ one (schedule.py), machine code (backends).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..dims import Size
 from ..ir.graph import Location
+from ..records import dataclass
 from ..types import I64, DType
 
 
@@ -233,9 +234,51 @@ class Local:
     memory: str = "stack"
 
 
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """``sort source -> result``: every row (last axis) in order, stable; a whole kernel.
+
+    gives: ``elements``, or ``places``, the i64 index in its row of each element in order. stage:
+    ``rows`` is all of it, the others are what sorting.py makes of long rows. The rest are the
+    buffers between: `keys` (None: they lie in `result`), `other` as large, `moved` for places,
+    `counts` and `ends` of the pieces of long rows.
+    """
+
+    source: str
+    result: str
+    gives: str
+    stage: str = "rows"
+    keys: str | None = None
+    other: str | None = None
+    moved: str | None = None
+    counts: str | None = None
+    ends: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """``search source for wanted -> result``: where each element of `wanted` goes in the row
+    `source`, which is sorted; a whole kernel. side: ``left`` or ``right`` of equal ones."""
+
+    source: str
+    wanted: str
+    result: str
+    side: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``select size of source -> result``: where the greatest elements of every row stand, the
+    greatest first; a whole kernel."""
+
+    source: str
+    result: str
+    size: int
+
+
 Statement = (
     Let | Constant | IndexValue | Load | Store | Check | Update
-    | Parallel | For | Loop | If | Reduce | Scan | Local
+    | Parallel | For | Loop | If | Reduce | Scan | Local | Sort | Search | Select
 )  # fmt: skip
 
 

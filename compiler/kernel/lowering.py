@@ -12,11 +12,11 @@ Not here: what a value needs (lowering_values.py), schedules, memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ..dims import Dim, Size
 from ..ir.graph import Node, Value
 from ..ops.definition import Structure
+from ..records import dataclass
 from ..types import TensorType
 from .aliasing import safe_pairs
 from .blocks import Block, Writer
@@ -30,18 +30,19 @@ from .kernel import (
     Load,
     Parallel,
     Parameter,
-    Scan,
     Statement,
     Store,
     Update,
     walk,
 )
 from .lowering_values import Key, Values
-from .monoids import combining, monoid_of
+from .monoids import combining
 from .movement import Indices, broadcast_index, is_join, join_starts, update_position
 from .region import Lowered, Region
 from .reuse import reuse
+from .scanning import scanning
 from .short import folded, folds_short_rows, has_short_columns, is_short
+from .sorting import is_sort, lower_sort
 from .symbols import kernel_dims
 
 Emit = Callable[[Indices, Block], None]
@@ -59,6 +60,8 @@ class _Sink:
 
 def lower(region: Region) -> Lowered:
     """The kernel of a region. Raises Unlowered."""
+    if is_sort(region):
+        return lower_sort(region)
     return _Lowering(region).run()
 
 
@@ -157,7 +160,8 @@ class _Lowering:
         if node.op.structure is Structure.SCAN:
             axis = node.attrs["axis"]
             outer = tuple(n for a, n in enumerate(_shape(result)) if a != axis)
-            return outer, [_Sink(outer, self._scanning(at, node, axis))]
+            emit = scanning(self.writer, self.values, self.outputs[at], node)
+            return outer, [_Sink(outer, emit)]
         base = node.operands[0]
         self.bases[at] = self.region.params.index(base)
         if node.op.structure is Structure.SCATTER:
@@ -165,12 +169,14 @@ class _Lowering:
             outer = _shape(base)[:first]
             return outer, [_Sink(outer, self._scattering(at, node))]
         domain = _shape(node.operands[1])
+        return domain, [_Sink(domain, self._updating(at, node))]
 
+    def _updating(self, at: int, node: Node) -> Emit:
         def emit(index: Indices, block: Block) -> None:
             name = self.values.at(node.operands[1], index)
             block.out.append(Store(self.outputs[at], update_position(node, index), name))
 
-        return domain, [_Sink(domain, emit)]
+        return emit
 
     def _storing(self, result: Value) -> Emit:
         def emit(index: Indices, block: Block) -> None:
@@ -185,33 +191,6 @@ class _Lowering:
         def emit(index: Indices, block: Block) -> None:
             name = self.values.at(node.operands[0], index)
             block.out.append(Check(name, None, node.location))
-
-        return emit
-
-    def _scanning(self, at: int, node: Node, axis: int) -> Emit:
-        def emit(index: Indices, block: Block) -> None:
-            w, source, result = self.writer, node.operands[0], node.results[0]
-            monoid = monoid_of(node.op.name)
-            inner = w.open("s", _shape(source)[axis], block)
-            whole = (*index[:axis], Dim.symbol(inner.axis), *index[axis:])
-            dtype = source.tensor.dtype
-            wide = monoid.accumulate(dtype)
-            name = self.values.at(source, whole)
-            if wide is not dtype:
-                name = w.let("wide", "convert", (name,), wide)
-            body = tuple(inner.out)
-            inner.out.clear()
-            prefix = w.name(result.name)
-            w.home[prefix] = inner
-            stored = prefix
-            if wide is not dtype:
-                stored = w.let(result.name, "convert", (prefix,), dtype)
-            inner.out.append(Store(self.outputs[at], whole, stored))
-            scan = Scan(
-                (prefix,), monoid.name, inner.axis, inner.extent, body, (name,),
-                tuple(inner.out), (wide,),
-            )  # fmt: skip
-            block.out.append(scan)
 
         return emit
 

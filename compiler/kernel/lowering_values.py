@@ -22,9 +22,11 @@ from ..ops.scalar import Scalar
 from ..types import BOOL, I64, DType
 from .blocks import Block, Writer
 from .combining import combined
+from .convolution import summed_extents, summed_places
 from .kernel import Checked, IndexValue, Let, Load, Reduce
 from .monoids import Monoid, monoid_of, state_dtypes, widened
 from .movement import Indices, Part, broadcast_index, movement_of
+from .rolled import rolled
 from .short import folded, is_short_fold
 
 Key = tuple[Value, Indices, str | None]
@@ -44,6 +46,7 @@ class Values:
         self.writer = writer
         self._buffers = buffers
         self._memo: dict[Key, str] = {}
+        self._loops: dict[tuple[Node, Indices, str | None], list[str]] = {}
         self._notify = notify
 
     def at(self, value: Value, index: Indices, mask: str | None = None) -> str:
@@ -76,6 +79,11 @@ class Values:
             return []
         structure = node.op.structure
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
+            return [
+                (v, broadcast_index(index, v.tensor.shape, value.tensor.shape), mask)
+                for v in node.operands
+            ]
+        if structure is Structure.FLOW:
             return [
                 (v, broadcast_index(index, v.tensor.shape, value.tensor.shape), mask)
                 for v in node.operands
@@ -116,6 +124,8 @@ class Values:
         structure = node.op.structure
         if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
             return self._let(value, node, names)
+        if structure is Structure.FLOW:
+            return self._rolled(key, node, names)
         if structure is Structure.MOVEMENT:
             return self._moved(value, node, index, names)
         if structure is Structure.CREATION:
@@ -146,6 +156,14 @@ class Values:
             node.attrs, node.location, value.index,
         )  # fmt: skip
         return w.put(w.block_of((), names), let)
+
+    def _rolled(self, key: Key, node: Node, names: Sequence[str]) -> str:
+        """A loop gives all its results at once."""
+        value, index, mask = key
+        place = (node, index, mask)
+        if place not in self._loops:
+            self._loops[place] = rolled(self.writer, node, names)
+        return self._loops[place][value.index]
 
     def _moved(self, value: Value, node: Node, index: Indices, names: list[str]) -> str:
         parts = movement_of(node).parts(node, index)
@@ -188,7 +206,10 @@ class Values:
 
     # -- reductions
 
-    def _both(self, hint: str, monoid: Monoid, dtype: DType, first: str, second: str) -> str:
+    def both(
+        self, hint: str, monoid: Monoid, dtypes: tuple[DType, ...], states: Sequence[str]
+    ) -> list[str]:
+        """An earlier and a later state, side by side, as one."""
         w = self.writer
 
         def put(node: Scalar, args: tuple[str, ...]) -> str:
@@ -198,22 +219,23 @@ class Values:
                 raise Unlowered(f"{monoid.name} folds with {node.word}")
             return w.let(hint, node.word, args, node.dtype)
 
-        (name,) = combined(monoid.name, (dtype,), (first, second), put)
-        return name
+        return combined(monoid.name, dtypes, states, put)
 
     def _written_out(self, value: Value, node: Node, index: Indices, mask: str | None) -> str:
         """Few elements, one after another in memory's order."""
         source, axes = node.operands[0], sorted(node.attrs["axes"])
         monoid = monoid_of(node.op.name)
-        (dtype,) = state_dtypes(monoid, source.tensor.dtype)
-        total = ""
+        dtypes = state_dtypes(monoid, source.tensor.dtype)
+        total: list[str] = []
         for at in places(*(range(folded((source.tensor.shape[axis],))) for axis in axes)):
             whole = list(index)
             for axis, i in zip(axes, at):
                 whole.insert(axis, i)
-            name = self._lifted(self.at(source, tuple(whole), mask), source.tensor.dtype, monoid)
-            total = self._both(value.name, monoid, dtype, total, name) if total else name
-        return self._narrowed(total, dtype, value)
+            state = [self._lifted(self.at(source, tuple(whole), mask), source.tensor.dtype, monoid)]
+            if monoid.indexed:
+                state.append(self.writer.constant(at[0], I64))
+            total = self.both(value.name, monoid, dtypes, [*total, *state]) if total else state
+        return self._narrowed(total[-1], dtypes[-1], value)
 
     def _reduction(self, value: Value, node: Node, index: Indices) -> str:
         source = node.operands[0]
@@ -240,10 +262,9 @@ class Values:
 
     def _contraction(self, value: Value, node: Node, index: Indices) -> str:
         a, b = node.operands
-        axes = node.attrs["axes"]
         dtype = widened(value.tensor.dtype)
         home = self.writer.block_of(index)
-        places = contraction_places(node, index)
+        places = summed_places(node, index)
 
         def element(at: Sequence[Size]) -> list[str]:
             left, right = places(at)
@@ -253,7 +274,7 @@ class Values:
             let = Let(w.name("product"), "mul", (x, y), dtype)
             return [w.put(w.block_of((), (x, y)), let)]
 
-        extents = [a.tensor.shape[i] for i, _ in axes]
+        extents = summed_extents(node)
         monoid = monoid_of("sum")
         if not extents:
             (name,) = element(())
@@ -301,26 +322,6 @@ class Values:
 
     def _narrowed(self, name: str, have: DType, value: Value) -> str:
         return self._converted(name, have, value.tensor.dtype)
-
-
-def contraction_places(
-    node: Node, index: Indices
-) -> Callable[[Sequence[Size]], tuple[Indices, Indices]]:
-    """The operand elements of a product, from the result index and the summed indices."""
-    batch, axes = node.attrs["batch"], node.attrs["axes"]
-    ranks = [operand.tensor.rank for operand in node.operands]
-
-    def places(at: Sequence[Size]) -> tuple[Indices, Indices]:
-        out: list[list[Size | None]] = [[None] * rank for rank in ranks]
-        for (i, j), position in zip(batch, index):
-            out[0][i] = out[1][j] = position
-        for (i, j), position in zip(axes, at):
-            out[0][i] = out[1][j] = position
-        rest = iter(index[len(batch) :])
-        filled = [tuple(next(rest) if p is None else p for p in side) for side in out]
-        return filled[0], filled[1]
-
-    return places
 
 
 def _gather_place(node: Node, index: Indices) -> tuple[Indices, tuple[Size, ...]]:

@@ -23,11 +23,12 @@ Not here: which axes are reduced, loops (lowering), vectors (back ends).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Any
 
 from ..ops.scalar import Scalar, add, convert, eq, imag, is_nan, mul, real, select
+from ..records import dataclass
 from ..types import BF16, BOOL, F16, F32, I64, DType
 
 LANES = 64
@@ -47,6 +48,8 @@ class Monoid:
     lift: the operand's element (converted to the accumulation dtype) is the state's first part;
     an indexed monoid's second part is the element's index.
     ops: the ops that fold with this monoid.
+    of_values: of an indexed monoid, the one that folds the values alone.
+    absorbing: the value that one element with it gives the whole; None where there is none.
     """
 
     name: str
@@ -56,6 +59,8 @@ class Monoid:
     combine: Callable[[State, State], State]
     empty: Callable[[DType], tuple[Any, ...]] | None
     ops: tuple[str, ...] = field(default=())
+    absorbing: bool | None = None
+    of_values: str | None = None
 
     @property
     def indexed(self) -> bool:
@@ -142,14 +147,15 @@ def _arg_extreme(least: bool) -> Callable[[State, State], State]:
     def combine(a: State, b: State) -> State:
         (x, i), (y, k) = a, b
         later_wins = ~_kept(x, _beats(y, x, least))
-        tie = _same(x, y) & (k < i)
+        tie = same(x, y) & (k < i)
         take = later_wins | tie
         return select(take, y, x), select(take, k, i)
 
     return combine
 
 
-def _same(a: Scalar, b: Scalar) -> Scalar:
+def same(a: Scalar, b: Scalar) -> Scalar:
+    """Equal, or both NaN."""
     equal = eq(a, b) if a.dtype is not BOOL else ~(a ^ b)
     if a.dtype.is_float or a.dtype.is_complex:
         return equal | (nan_of(a) & nan_of(b))
@@ -175,17 +181,31 @@ MIN = Monoid("min", 1, widened, lambda d: (highest(d),), _extreme(True), None, (
 MAX = Monoid("max", 1, widened, lambda d: (lowest(d),), _extreme(False), None, ("max",))
 ANY = Monoid(
     "any", 1, lambda d: BOOL, lambda d: (False,), lambda a, b: (a[0] | b[0],),
-    lambda d: (False,), ("any",),
+    lambda d: (False,), ("any",), True,
 )  # fmt: skip
 ALL = Monoid(
     "all", 1, lambda d: BOOL, lambda d: (True,), lambda a, b: (a[0] & b[0],),
-    lambda d: (True,), ("all",),
+    lambda d: (True,), ("all",), False,
 )  # fmt: skip
 ARGMIN = Monoid(
-    "argmin", 2, widened, lambda d: (highest(d), _NOWHERE), _arg_extreme(True), None, ("argmin",)
+    "argmin",
+    2,
+    widened,
+    lambda d: (highest(d), _NOWHERE),
+    _arg_extreme(True),
+    None,
+    ("argmin",),
+    of_values="min",
 )
 ARGMAX = Monoid(
-    "argmax", 2, widened, lambda d: (lowest(d), _NOWHERE), _arg_extreme(False), None, ("argmax",)
+    "argmax",
+    2,
+    widened,
+    lambda d: (lowest(d), _NOWHERE),
+    _arg_extreme(False),
+    None,
+    ("argmax",),
+    of_values="max",
 )
 
 MONOIDS: dict[str, Monoid] = {m.name: m for m in (SUM, PROD, MIN, MAX, ANY, ALL, ARGMIN, ARGMAX)}

@@ -13,11 +13,12 @@ Not here: loads, masks, loops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ..dims import Size, floor_divide, modulo
 from ..ir.graph import Node
 from ..ops.definition import Structure
+from ..records import dataclass
 
 Shape = tuple[Size, ...]
 Indices = tuple[Size, ...]
@@ -261,6 +262,32 @@ def _update_trace(node: Node) -> tuple[Trace, ...]:
     return Trace(axes, True), Trace(axes, False, True)
 
 
+def _slide_parts(node: Node, index: Indices) -> tuple[Part, ...]:
+    axis, along = node.attrs["axes"]
+    at = index[axis] * node.attrs["stride"] + index[along] * node.attrs["dilation"]
+    return (Part(0, (*index[:axis], at, *index[axis + 1 :])),)
+
+
+def _slide_trace(node: Node) -> tuple[Trace, ...]:
+    axis = node.attrs["axes"][0]
+    axes = tuple(-2 if i == axis else i for i in _same_axes(node, 0))
+    return (Trace(axes, False),)
+
+
+def _unslide_parts(node: Node, index: Indices) -> tuple[Part, ...]:
+    axis, along = node.attrs["axes"]
+    stride, places = node.attrs["stride"], node.operands[0].tensor.shape[axis]
+    distance = index[axis] - index[along] * node.attrs["dilation"]
+    at = floor_divide(distance, stride)
+    exact = () if stride == 1 else ((modulo(distance, stride), 1),)
+    moved = (*index[:axis], at, *index[axis + 1 :])
+    return Part(0, moved, (*exact, (at, places))), Part(1, ())
+
+
+def _unslide_trace(node: Node) -> tuple[Trace, ...]:
+    return (*(replace(t, wasteful=True) for t in _slide_trace(node)), Trace((), True))
+
+
 def is_join(node: Node) -> bool:
     """True for a movement of several whole arrays, each to its own place: made by storing."""
     return node.op.structure is Structure.MOVEMENT and "axis" in node.attrs
@@ -282,6 +309,8 @@ MOVEMENTS: dict[str, Movement] = {
     "pad": Movement(_pad_parts, _pad_trace),
     "concatenate": Movement(_concatenate_parts, _concatenate_trace),
     "update_slice": Movement(_update_parts, _update_trace),
+    "slide": Movement(_slide_parts, _slide_trace),
+    "unslide": Movement(_unslide_parts, _unslide_trace),
 }
 
 

@@ -11,9 +11,9 @@ Not here: when packing pays (products.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from ..dims import Dim, Size
+from ..records import dataclass, replace
 from ..types import BOOL, I64, DType
 from .contraction import Axis, Operand, panel_columns
 from .kernel import (

@@ -29,6 +29,9 @@ from .kernel import (
     Parameter,
     Reduce,
     Scan,
+    Search,
+    Select,
+    Sort,
     Statement,
     Store,
     Update,
@@ -123,6 +126,15 @@ def _line(s: Statement) -> str:
             return f"check {s.condition}{_when(s.mask)}"
         case Update():
             return f"update {_access(s.buffer, s.index)} {s.monoid}= {s.value}"
+        case Sort():
+            between = (s.keys, s.other, s.moved, s.counts, s.ends)
+            using = ", ".join(name for name in between if name is not None)
+            using = f" using {using}" if using else ""
+            return f"sort {s.source} -> {s.gives} {s.result} by {s.stage}{using}"
+        case Search():
+            return f"search {s.source} for {s.wanted} -> {s.side} of {s.result}"
+        case Select():
+            return f"select {s.size} of {s.source} -> {s.result}"
         case Local():
             shape = ", ".join(map(dim_text, s.shape))
             return f"local {s.name}: {s.dtype.name}[{shape}] {s.memory}"

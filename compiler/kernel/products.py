@@ -15,11 +15,11 @@ Not here: what is a product (contraction.py), rows of the plan (compile.py), mac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from ..dims import Dim, Size, minimum, product
-from ..types import F32, I32, U32, DType
-from .contraction import Axis, Contraction, Operand, contraction_of, panel_columns
+from ..records import dataclass, replace
+from ..types import DType
+from . import windows
+from .contraction import Axis, Contraction, Operand, computed, contraction_of, panel_columns
 from .kernel import (
     Kernel,
     Let,
@@ -32,6 +32,7 @@ from .kernel import (
 )  # fmt: skip
 from .packing import Packing, pack_kernel
 from .symbols import kernel_dims
+from .windows import windowed_of
 
 EIGHTHS = 8  # iterations of a tile: chunks of equal iterations differ by a tile at most
 STRIP = 12  # rows of a tile of the packed product: a multiple of every microkernel's rows
@@ -52,13 +53,14 @@ class Stage:
 
     params: where the kernel's parameters are, counted through the parameters of the original
     kernel and then the split's temporaries. extent: iterations of the launch, 0 for a way not
-    taken; work: picoseconds.
+    taken; work: picoseconds; grain: iterations that are worth a chunk.
     """
 
     kernel: Kernel
     params: tuple[int, ...]
     extent: Size
     work: Size
+    grain: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,12 @@ def split_contraction(kernel: Kernel) -> Split | None:
     found = contraction_of(kernel)
     if found is None:
         return None
-    large = _large(kernel, found)
     every = tuple(range(len(kernel.params)))
+    windowed = windowed_of(found)
+    if windowed is not None:
+        count = windows.tiles(windowed, panel_columns(computed(found.dtype))) * EIGHTHS
+        return Split((), (Stage(kernel, every, count, _work(found)),))
+    large = _large(kernel, found)
     stages: list[Stage] = []
     temporaries: tuple[Parameter, ...] = ()
     if large != 0:
@@ -118,13 +124,6 @@ def tile_counts(found: Contraction, packed: bool) -> tuple[Size, Size]:
 def tile_panels(strips: Size) -> Size:
     """Panels of a column tile: few where there are few strips, so that there are enough tiles."""
     return minimum(WIDE, 4 * strips + 1)
-
-
-def computed(dtype: DType) -> DType:
-    """The dtype in which products of `dtype` are multiplied and summed."""
-    if dtype.is_integer and dtype.bits < 32:
-        return I32 if dtype.kind == "i" else U32
-    return F32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
 def _large(kernel: Kernel, found: Contraction) -> Size:

@@ -7,10 +7,11 @@ Not here: which nodes make a region (passes/fuse.py), the lowering itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ..dims import Size
 from ..ir.graph import Node, Value
+from ..ops.definition import Structure
+from ..records import dataclass
 from ..types import TensorType
 from .kernel import Kernel
 
@@ -52,7 +53,7 @@ class Lowered:
 
 def region_of(node: Node, strided: frozenset[int] = frozenset()) -> Region:
     """The region of a `fused` node, or of a node that stands alone."""
-    if node.regions:
+    if node.op.structure is Structure.CONTROL:
         (inner,) = node.regions
         results = tuple(r for r in inner.results if isinstance(r.type, TensorType))
         return Region(inner.params, inner.nodes, results, strided)
@@ -60,6 +61,26 @@ def region_of(node: Node, strided: frozenset[int] = frozenset()) -> Region:
     copy = _standalone(node, params)
     results = tuple(r for r in copy.results if isinstance(r.type, TensorType))
     return Region(params, (copy,), results, strided)
+
+
+def written_after(region: Region, at: int) -> tuple[Region, Region, int]:
+    """A region in two: one gives what result `at` writes into a parameter, the other writes it.
+    Also which parameter that is."""
+    update = region.results[at].node
+    assert update is not None
+    held = update.operands[0]
+    base = region.params.index(held)
+    value = update.operands[1]
+    results = tuple(value if i == at else result for i, result in enumerate(region.results))
+    nodes = tuple(node for node in region.nodes if node is not update)
+    params = (Value(held.name, held.type), Value(value.name, value.type))
+    copy = _standalone(update, params)
+    strided = frozenset((0,)) if base in region.strided else frozenset[int]()
+    return (
+        Region(region.params, nodes, results, region.strided, region.strided_results),
+        Region(params, (copy,), tuple(copy.results), strided),
+        base,
+    )
 
 
 def _standalone(node: Node, params: Sequence[Value]) -> Node:
@@ -70,6 +91,7 @@ def _standalone(node: Node, params: Sequence[Value]) -> Node:
         node.attrs,
         node.location,
         node.device,
+        regions=node.regions,
     )
     copy.results = tuple(Value(v.name, v.type, copy, v.index) for v in node.results)
     return copy

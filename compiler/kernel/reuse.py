@@ -14,11 +14,11 @@ Not here: which nodes share a kernel (fusion).
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 
 from ..dims import Dim
 from ..ir.attrs import attrs_key
 from ..ops import ALL
+from ..records import replace
 from ..types import DType
 from .cost import words_of
 from .kernel import (

@@ -10,9 +10,11 @@ Not here: what is legal to compute where (lowering), machine code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 
 from ..dims import Dim
+from ..records import replace
+from ..types import BOOL, DType
 from .kernel import (
     Checked,
     Constant,
@@ -21,6 +23,7 @@ from .kernel import (
     Kernel,
     Let,
     Load,
+    Loop,
     Parallel,
     Reduce,
     Scan,
@@ -31,21 +34,13 @@ from .kernel import (
     value_dtypes,
     walk,
 )
+from .monoids import MONOIDS
 from .symbols import map_body
+from .target import Target
 
 
 class IllegalSchedule(Exception):
     """A step that would change what the kernel computes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What schedules know of a machine. vector_bits: 0 for one without vectors."""
-
-    vector_bits: int = 256
-    threads: int = 1
-    features: frozenset[str] = frozenset()
-    name: str = "cpu"
 
 
 def find_axis(kernel: Kernel, axis: str) -> Parallel | Reduce:
@@ -133,12 +128,19 @@ def vector_lanes(loop: Parallel | Reduce, target: Target) -> int:
     only says where to load do not count."""
     dtypes = value_dtypes((loop,))
     aside = {s.name for s in walk(loop.body) if isinstance(s, IndexValue | Constant)}
-    for s in walk(loop.body):
+    for s in walk((loop,)):
+        if isinstance(s, Reduce) and MONOIDS[s.monoid].indexed:
+            aside |= set(s.names[1::2])  # where the value is
         if isinstance(s, Load | Store | Update):
             aside |= {i.value for i in s.index if isinstance(i, Checked)}
     bits = [d.bits for name, d in dtypes.items() if name not in aside and d.bits > 1]
-    widest = max((b // 2 if b == 128 else b for b in bits), default=64)
+    widest = max((b // 2 if b == 128 else b for b in bits), default=_bits_of_nothing(dtypes))
     return target.vector_bits // widest
+
+
+def _bits_of_nothing(dtypes: Mapping[str, DType]) -> int:
+    """Where nothing has a width: bools alone are bytes in memory."""
+    return 8 if BOOL in dtypes.values() else 64
 
 
 Choice = tuple[str, int]  # axis, unrolling
@@ -171,6 +173,10 @@ def _in_nest(loop: Parallel | Reduce, lanes: int, outermost: bool) -> list[Choic
         return below
     if is_ragged(loop):
         return [(s.axis, 1) for s in inner if isinstance(s, Reduce) and _is_plain(s)]
+    if all(isinstance(s, Loop) for s in inner):
+        return [(loop.axis, RESULTS)]  # several vectors hide how long one trip takes
+    if all(isinstance(s, Scan) for s in inner):
+        return [(loop.axis, COLUMNS)] if outermost and _lies_along(loop) else []
     if all(isinstance(s, Parallel | Reduce) for s in inner):
         light = sum(isinstance(s, Let) for s in walk(loop.body)) <= 8
         if not any(isinstance(s, Reduce) for s in inner):
@@ -189,6 +195,19 @@ def is_ragged(loop: Parallel | Reduce) -> bool:
     """True where a loop inside is longer in some iterations than in others."""
     sizes = [s.extent for s in walk(loop.body) if isinstance(s, Parallel | For | Reduce | Scan)]
     return any(isinstance(size, Dim) and loop.axis in size.symbols() for size in sizes)
+
+
+def _lies_along(loop: Parallel) -> bool:
+    """True where all that an iteration touches lies beside what the next one does."""
+    for statement in walk(loop.body):
+        if isinstance(statement, Load | Store | Update):
+            *outer, last = statement.index or (0,)
+            used = [i for i in outer if isinstance(i, Dim) and loop.axis in i.symbols()]
+            if used or any(isinstance(i, Checked) for i in statement.index):
+                return False
+            if not isinstance(last, Dim) or last.coefficient(loop.axis) != 1:
+                return False
+    return True
 
 
 def _runs_along(loop: Parallel | Reduce) -> bool:

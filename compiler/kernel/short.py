@@ -15,7 +15,7 @@ from __future__ import annotations
 from ..dims import Size
 from ..ir.graph import Node
 from ..ops.definition import Structure
-from .monoids import FEW, monoid_of
+from .monoids import FEW
 
 
 def is_short(size: Size) -> bool:
@@ -24,8 +24,8 @@ def is_short(size: Size) -> bool:
 
 
 def is_short_fold(node: Node) -> bool:
-    """True for a reduction of few elements, none of which carries its place."""
-    if node.op.structure is not Structure.REDUCTION or monoid_of(node.op.name).indexed:
+    """True for a reduction of few elements."""
+    if node.op.structure is not Structure.REDUCTION:
         return False
     shape = node.operands[0].tensor.shape
     return 0 < folded(tuple(shape[axis] for axis in node.attrs["axes"])) < FEW

@@ -40,15 +40,15 @@ def split_reduction(kernel: Kernel, hints: Mapping[str, int]) -> Halves | None:
     loops = [s for s in kernel.body if bodies(s)]
     if loops and all(isinstance(s, Reduce) for s in loops):
         reduces = [s for s in loops if isinstance(s, Reduce)]
-        if _independent(kernel.body, reduces) and _large(reduces, hints):
+        if _independent(kernel.body, reduces) and is_large(reduces, hints):
             return _split_whole(kernel, reduces)
     if len(loops) == 1 and isinstance(loops[0], Parallel):
         return split_columns(kernel, loops[0], hints)
     return None
 
 
-def _large(reduces: Sequence[Reduce], hints: Mapping[str, int]) -> bool:
-    """False where all sizes are known and make too little work."""
+def is_large(reduces: Sequence[Reduce], hints: Mapping[str, int]) -> bool:
+    """False for reductions whose sizes are known and make too little work."""
     total = 0
     for reduce in reduces:
         size: Size = reduce.extent

@@ -10,9 +10,9 @@ Not here: reductions along rows or of everything (split.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ..dims import Dim
+from ..records import replace
 from .fresh import fresh
 from .halves import (
     Halves,
@@ -49,13 +49,17 @@ def split_columns(kernel: Kernel, loop: Parallel, hints: Mapping[str, int]) -> H
     reduces = [s for s in loops if isinstance(s, Reduce)]
     if len(loops) != 1 or not reduces or is_nested(reduces[0]):
         return None
-    reduce = reduces[0]
+    if not are_few_columns(loop, reduces[0], hints):
+        return None
+    return _by_blocks(kernel, loop, reduces[0])
+
+
+def are_few_columns(loop: Parallel, reduce: Reduce, hints: Mapping[str, int]) -> bool:
+    """True where there are too few columns for threads, and rows enough to share instead."""
     columns, rows = hinted(loop.extent, hints), hinted(reduce.extent, hints)
     if columns is None or rows is None or reduce.loose or not _steps_over_rows(reduce):
-        return None
-    if columns >= NARROW or rows < 4 * BLOCK:
-        return None
-    return _by_blocks(kernel, loop, reduce)
+        return False
+    return columns < NARROW and rows >= 4 * BLOCK
 
 
 def _steps_over_rows(reduce: Reduce) -> bool:

@@ -7,9 +7,9 @@ Not here: what a rewrite is for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from ..dims import Dim, Size
+from ..records import replace
 from .kernel import (
     Checked,
     For,

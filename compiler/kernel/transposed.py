@@ -12,9 +12,9 @@ Not here: matrix products, which have copies of their own (packing.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from ..dims import Dim, Size
+from ..records import dataclass, replace
 from .fresh import fresh
 from .halves import hinted, names_of
 from .kernel import (

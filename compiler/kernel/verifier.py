@@ -6,6 +6,7 @@
   statement stores to, nothing is stored to an ``in`` parameter; values and masks have the
   dtypes of buffers and bools;
 * reductions and scans: the monoid exists; names, yields and dtypes match its states;
+* sorts: they are alone in their kernel, and what they use are buffers;
 * schedules: threads only on the one outermost parallel axis; no vector axis inside another;
   an ordered loop has no marks.
 
@@ -35,6 +36,9 @@ from .kernel import (
     Parallel,
     Reduce,
     Scan,
+    Search,
+    Select,
+    Sort,
     Statement,
     Store,
     Update,
@@ -67,6 +71,7 @@ def complaints_about(kernel: Kernel) -> list[str]:
 class _Judge:
     def __init__(self, kernel: Kernel) -> None:
         self.found: list[str] = []
+        self.alone = len(kernel.body) == 1
         self.ranks = {p.name: (len(p.shape), p.dtype, p.mode) for p in kernel.params}
         self.defined: set[str] = set(self.ranks)
         self.stored: set[str] = set()
@@ -165,6 +170,12 @@ class _Judge:
                 self.use(s.mask, scope, BOOL)
         elif isinstance(s, IndexValue):
             self.sizes((s.index,), symbols, s.name)
+        elif isinstance(s, Sort):
+            self.lone(s.source, s.result, s.keys, s.other, s.moved, s.counts, s.ends)
+        elif isinstance(s, Search):
+            self.lone(s.source, s.wanted, s.result)
+        elif isinstance(s, Select):
+            self.lone(s.source, s.result)
         elif isinstance(s, Local):
             self.define(s.name)
             self.ranks[s.name] = (len(s.shape), s.dtype, "local")
@@ -174,6 +185,14 @@ class _Judge:
         elif isinstance(s, IndexValue):
             self.define(s.name)
             scope[s.name] = I64
+
+    def lone(self, *buffers: str | None) -> None:
+        """A statement that is a whole kernel."""
+        if not self.alone:
+            self.say("sort or search is not the only statement of its kernel")
+        for name in buffers:
+            if name is not None and name not in self.ranks:
+                self.say(f"{name} is no buffer")
 
     def access(self, s: Load | Store | Update, scope: Scope, symbols: frozenset[str]) -> None:
         known = self.ranks.get(s.buffer)

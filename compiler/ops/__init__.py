@@ -11,13 +11,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .contraction import CONTRACTION
+from .convolution import CONVOLUTION
 from .creation import CREATION
 from .definition import OpDef, collect
 from .effect import EFFECT
 from .elementwise import ELEMENTWISE
+from .flow import FLOW
 from .gather import GATHER
 from .movement import MOVEMENT
 from .reduction import REDUCTION
+from .sliding import SLIDING
+from .sorting import SORTING
 from .state import STATE
 from .structural import STRUCTURAL
 from .transfer import TRANSFER
@@ -28,12 +32,16 @@ ALL: Mapping[str, OpDef] = MappingProxyType(
             ELEMENTWISE,
             CREATION,
             MOVEMENT,
+            SLIDING,
             REDUCTION,
             CONTRACTION,
+            CONVOLUTION,
             GATHER,
+            SORTING,
             STATE,
             EFFECT,
             STRUCTURAL,
+            FLOW,
             TRANSFER,
         )
     )

@@ -28,7 +28,7 @@ def _contract_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     axes, batch = exactly(attrs, "axes", "batch")
     same_dtype(a, b)
     dtype_kind(a, "iufc", "numbers")
-    pairs = (*_pairs(batch, "batch"), *_pairs(axes, "axes"))
+    pairs = (*pairs_of(batch, "batch"), *pairs_of(axes, "axes"))
     distinct_axes(tuple(p[0] for p in pairs), a.rank, "axes of the first operand")
     distinct_axes(tuple(p[1] for p in pairs), b.rank, "axes of the second operand")
     for i, j in pairs:
@@ -40,7 +40,8 @@ def _contract_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     )),)  # fmt: skip
 
 
-def _pairs(value: object, what: str) -> Pairs:
+def pairs_of(value: object, what: str) -> Pairs:
+    """An attribute as pairs of axes."""
     if isinstance(value, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in value):
         return value
     raise SignatureError("TM203", f"needs pairs of axes as {what}, got {value!r}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from ..dims import Size
+from ..records import dataclass
 from ..types import Type
 
 Attrs = Mapping[str, Any]
@@ -54,12 +55,14 @@ class Structure(enum.Enum):
     MOVEMENT = "movement"  # every result element is one operand element or a fill
     GATHER = "gather"  # the same, at indices that are values
     SCATTER = "scatter"  # writes at indices that are values
+    SORT = "sort"  # rows in order
     CONTRACTION = "contraction"  # sums of products
     CREATION = "creation"  # no tensor operands
     RANDOM = "random"  # counter-based draws
     STATE = "state"  # touches a variable
     EFFECT = "effect"  # something seen outside, ordered by tokens
-    CONTROL = "control"  # has regions
+    CONTROL = "control"  # has a region that becomes one kernel
+    FLOW = "flow"  # has regions that run by choice or again and again
     TRANSFER = "transfer"  # moves a value between devices or processes
     LIBRARY = "library"  # an external kernel
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..types import BF16, BOOL, F16, DType, TensorType, Type, holds
 from .definition import Attrs, OpDef, SignatureError
+from .integer_conversion import float_to_integer
 from .record import literal, record, where_zero
 from .scalar import Scalar, bitcast, convert, select
-from .scalar_reference import float_to_integer
 from .signature import broadcast_shapes, dtype_attribute, no_attributes, tensor_operands
 
 Ct = Sequence[Any]

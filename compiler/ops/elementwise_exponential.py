@@ -57,7 +57,11 @@ def power_array(a: Any, b: Any) -> Any:
     """NumPy's power; integers to a negative power, which NumPy refuses, give 1."""
     if np.asarray(b).dtype.kind == "i":
         b = np.maximum(b, np.zeros((), np.asarray(b).dtype))
-    return np.power(a, b)
+    made = np.power(a, b)
+    if np.result_type(made).char in "fd":  # for one exponent of 0.5 NumPy takes the root instead
+        odd = (np.asarray(b) == 0.5) & ((np.asarray(a) == 0) | (np.asarray(a) == -np.inf))
+        made = np.where(odd, np.abs(a), made)
+    return made
 
 
 def logaddexp_body(x: Scalar, y: Scalar) -> Scalar:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..types import F32
 from .definition import Facts, OpDef
 from .math import complex_functions as c
 from .math import hyperbolic as h
@@ -17,6 +18,7 @@ from .scalar import Scalar
 
 Ct = Sequence[Any]
 _TO_DEGREES, _TO_RADIANS = float(180 / PI), float(PI / 180)
+_TO_DEGREES_F32 = float(np.float32(180) / np.float32(np.pi))  # NumPy divides in the type itself
 
 
 def _one_plus(emit: Any, x: Any) -> Any:
@@ -77,7 +79,7 @@ def _arctan2_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
 
 
 def _to_degrees(x: Scalar) -> Scalar:
-    return x * _TO_DEGREES
+    return x * (_TO_DEGREES_F32 if x.dtype is F32 else _TO_DEGREES)
 
 
 def _to_radians(x: Scalar) -> Scalar:

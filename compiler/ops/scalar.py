@@ -31,8 +31,8 @@ Not here: the table of words (words.py), op names, graphs, vectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ..records import dataclass
 from ..types import (
     BF16,
     BOOL,

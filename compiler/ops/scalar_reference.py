@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..types import BOOL, I64, DType
+from ..types import BOOL
+from .integer_conversion import float_to_integer
 from .scalar import Loop, Rarely, Scalar, ScalarFunction
 
 Lanes = np.ndarray[Any, np.dtype[Any]]
@@ -213,25 +214,6 @@ def _convert(node: Scalar, a: Lanes) -> Lanes:
     if node.args[0].dtype.is_float and node.dtype.is_integer:
         return float_to_integer(a.astype(np.float64), node.dtype)
     return a.astype(node.dtype.numpy)
-
-
-def float_to_integer(a: Lanes, target: DType) -> Lanes:
-    """The one meaning of float64 to integer, also for NaN and what does not fit."""
-    if target.kind == "i":
-        return _float_to_signed(a, target)
-    low = _float_to_signed(a, I64).astype(target.numpy)
-    if target.bits < 64:
-        return low
-    high = _float_to_signed(a - 2.0**63, I64).astype(np.uint64) ^ np.uint64(1 << 63)
-    return np.where(a >= 2.0**63, high, low)
-
-
-def _float_to_signed(a: Lanes, target: DType) -> Lanes:
-    limit = 2.0 ** (target.bits - 1)
-    whole = np.trunc(a)
-    fits = (whole >= -limit) & (whole < limit)
-    lowest = np.asarray(-int(limit), target.numpy)
-    return np.where(fits, np.where(fits, whole, 0).astype(target.numpy), lowest)
 
 
 def _bitcast(node: Scalar, a: Lanes) -> Lanes:

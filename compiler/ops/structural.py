@@ -1,19 +1,19 @@
-"""Ops with regions.
+"""Fused regions.
 
 A region is a graph whose parameters stand, in order, for the node's operands. The signature of
 an op with regions finds their types in the attribute `regions`, one `RegionType` each, which is
 there only while types are judged.
 
 Invariants: a region reads nothing but its parameters.
-Not here: which nodes are fused (passes), loops and branches (they join this file).
+Not here: which nodes are fused (passes), loops and branches (flow.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..records import dataclass
 from ..types import TensorType, Type
 from .definition import Attrs, OpDef, SignatureError, Structure
 

@@ -6,7 +6,7 @@ Not here: how bodies are written with them (scalar.py), what they do (scalar_ref
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ..records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

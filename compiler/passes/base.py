@@ -1,7 +1,8 @@
 """What a pass is, and how passes are run.
 
 A pass is a frozen dataclass with a name, options, and `run` from graph to graph of the same
-meaning. It never changes its argument; where it finds nothing to do it returns it.
+meaning. It never changes its argument; where it finds nothing to do it returns it. Regions of
+control flow are graphs that it runs on first (`within`).
 
 Invariants: the graph is verified before the first and after every pass; a broken one is reported
 with the name of the pass that made it.
@@ -13,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ..ir.graph import Graph
+from ..ir.graph import Graph, Node
+from ..ir.rewriter import Rewriter
 from ..ir.verifier import Verified, verify
+from ..ops.definition import Structure
 
 
 class Pass(Protocol):
@@ -26,6 +29,25 @@ class Pass(Protocol):
 
     def run(self, graph: Graph) -> Graph:
         """The rewritten graph; `graph` itself where there is nothing to do."""
+
+
+def within(graph: Graph, run: Callable[[Graph], Graph]) -> Graph:
+    """`graph` with `run` applied to the regions of its control flow."""
+    changed: dict[Node, tuple[Graph, ...]] = {}
+    for node in graph.nodes:
+        if node.op.structure is Structure.FLOW:
+            regions = tuple([run(region) for region in node.regions])
+            if any(new is not old for new, old in zip(regions, node.regions)):
+                changed[node] = regions
+    if not changed:
+        return graph
+    rewriter = Rewriter(graph)
+    for node in graph.nodes:
+        if node in changed:
+            rewriter.keep_with(node, changed[node])
+        else:
+            rewriter.keep(node)
+    return rewriter.finish()
 
 
 def run_passes(

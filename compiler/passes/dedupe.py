@@ -10,15 +10,16 @@ Not here: values that are equal for deeper reasons.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from ..ir.attrs import attrs_key
 from ..ir.graph import Graph, Node, Value
 from ..ir.rewriter import Rewriter
 from ..ops.definition import Structure
+from ..records import dataclass
 from ..types import TokenType
+from .base import within
 
-_APART = frozenset((Structure.EFFECT, Structure.CONTROL, Structure.TRANSFER, Structure.LIBRARY))
+_APART = frozenset((Structure.EFFECT, Structure.TRANSFER, Structure.LIBRARY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Dedupe:
 
     def run(self, graph: Graph) -> Graph:
         """The graph in which no two mergeable nodes are equal."""
+        graph = within(graph, self.run)
         rewriter = Rewriter(graph)
         known: dict[Hashable, tuple[Value, ...]] = {}
         for node in graph.nodes:

@@ -13,7 +13,6 @@ Not here: which ops have which meaning (records).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,9 @@ from ..ops.creation import constant
 from ..ops.definition import Structure
 from ..ops.scalar import Loop, Rarely, Scalar, ScalarFunction, trace_body
 from ..ops.scalar_reference import evaluate
+from ..records import dataclass
 from ..types import TensorType
+from .base import within
 
 _TOTALS = frozenset((Structure.REDUCTION, Structure.SCAN, Structure.CONTRACTION))
 _SMALL = 16  # elements that a result may always have
@@ -40,7 +41,7 @@ class Fold:
 
     def run(self, graph: Graph) -> Graph:
         """The graph with constants in the place of what could be computed."""
-        return rewrite(graph, (self._rule,))
+        return rewrite(within(graph, self.run), (self._rule,))
 
     def _rule(self, builder: Builder, node: Node) -> Value | None:
         """op(constants) is a constant."""

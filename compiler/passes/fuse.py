@@ -11,14 +11,17 @@ Not here: which nodes go together (fuse_groups.py), kernels.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import partial
 
 from ..ir.graph import Graph, Location, Node, Value
 from ..ir.names import Names
 from ..ops.definition import Structure
 from ..ops.structural import fused
+from ..records import dataclass, replace
 from ..types import TensorType
+from .base import within
 from .fuse_group import Group, Limits
 from .fuse_groups import Grouping
 
@@ -34,11 +37,17 @@ class Fuse:
         """The graph with its kernels as `fused` nodes."""
         if not graph.nodes:
             return graph
+        graph = within(graph, partial(self._region, graph.hints))
         grouping = Grouping(graph, self.limits)
         groups = [g for g in grouping.groups if g.merged is None]
         if all(len(group.members) == 1 for group in groups):
             return graph
         return _Rewriting(graph, grouping, groups).run()
+
+    def _region(self, hints: Mapping[str, int], region: Graph) -> Graph:
+        """A region of control flow; sizes are those of the graph around it."""
+        made = self.run(replace(region, hints=hints))
+        return region if made.nodes is region.nodes else made
 
 
 class _Rewriting:
@@ -48,6 +57,9 @@ class _Rewriting:
         self.names = Names()
         for value in graph.values():
             self.names.claim(value.name)
+        for region in (n.regions[0] for n in graph.nodes if n.op is fused):
+            for value in region.values():  # kernels of an earlier run of this pass
+                self.names.take(value.name)
         for group in groups:
             group.members.sort(key=self.position.__getitem__)
         self.groups = groups

@@ -7,13 +7,12 @@ Not here: the decisions (fuse_groups.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..dims import Size
 from ..ir.graph import Node, Value
 from ..kernel.cost import words_of
 from ..kernel.movement import is_reindexing, is_view
 from ..ops.definition import Structure
+from ..records import dataclass
 from .fuse_sites import ROOT, Site
 
 Shape = tuple[Size, ...]

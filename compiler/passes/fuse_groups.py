@@ -260,12 +260,14 @@ class Grouping:
         return bool(used) or not loops or group.small
 
     def _epilogue(self, group: Group, site: Site, shape: Shape) -> bool:
-        """True where the result is consumed element by element, in order."""
+        """True where the result is consumed element by element, its axes in any order."""
         if group.contraction or group.reductions or not group.plain:
             return False
         used = used_loops(site, shape)
         loops = group.contexts[ROOT]
-        return site.exact and site.context == ROOT and bool(loops) and used == loops
+        if used is None or not loops or not site.exact or site.context != ROOT:
+            return False
+        return len(used) == len(loops) and set(used) == set(loops)
 
     def _join(self, node: Node, group: Group) -> None:
         group.members.append(node)

@@ -12,11 +12,12 @@ Not here: choosing devices (place.py), pairing at run time (runtime/transport.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
 from ..ops.definition import Structure
+from ..records import dataclass
 from ..types import TensorType
 
 

@@ -11,12 +11,12 @@ Not here: costs of computing (all devices are alike so far), transfers (partitio
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ..device import DeviceName, feasible
 from ..dims import Dim, product
 from ..errors import error
 from ..ir.graph import Graph, Node, Value
+from ..records import dataclass
 from ..types import TensorType
 
 

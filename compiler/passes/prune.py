@@ -10,11 +10,11 @@ Not here: simplifying what stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..ir.graph import Graph
 from ..ir.rewriter import Rewriter
 from ..ir.traversal import needed
+from ..records import dataclass
+from .base import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Prune:
 
     def run(self, graph: Graph) -> Graph:
         """The graph without dead nodes."""
+        graph = within(graph, self.run)
         alive = needed(graph)
         if len(alive) == len(graph.nodes):
             return graph

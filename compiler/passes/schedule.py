@@ -19,13 +19,15 @@ Not here: kernels, size slots, rows (compile.py).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ..dims import Size
+from ..records import dataclass
 
 FIXED, TARGET, OUTPUT, TEMPORARY = "fixed", "target", "output", "temporary"
-STRIDED = "strided"  # a target whose elements do not lie side by side
+CARRIED = "carried"  # in the region of a loop: what it carries, at the start of a trip
+DEFERRED = "deferred"  # a target that is written at the end: strided, or seen as others, too
 
 
 class Cell:
@@ -33,10 +35,13 @@ class Cell:
 
     form: what it looks like from outside (a tensor type), None if mixed; size: its bytes. rep:
     the cell whose memory this one shares, itself at first. slot: the arena slot of a temporary
-    representative.
+    representative. source: for a representative in a region of control flow, the cell around the
+    region in whose memory it lies.
     """
 
-    __slots__ = ("first", "form", "kind", "last", "maker", "note", "rep", "size", "slot")
+    __slots__ = (
+        "first", "form", "kind", "last", "maker", "note", "rep", "size", "slot", "source",
+    )  # fmt: skip
 
     def __init__(self, kind: str, form: Hashable, size: Size, note: Any = None) -> None:
         self.kind = kind
@@ -48,6 +53,7 @@ class Cell:
         self.first = -1
         self.last = -1
         self.slot = -1
+        self.source: Cell | None = None
 
     def memory(self) -> Cell:
         """The cell that stands for the memory."""
@@ -55,6 +61,13 @@ class Cell:
         while cell.rep is not cell:
             cell.rep = cell.rep.rep
             cell = cell.rep
+        return cell
+
+    def home(self) -> Cell:
+        """The same, whatever regions this is in: the outermost cell."""
+        cell = self.memory()
+        while cell.source is not None:
+            cell = cell.source.memory()
         return cell
 
 
@@ -107,6 +120,41 @@ def schedule(steps: Sequence[Step], finals: Sequence[tuple[Cell, Cell]]) -> Sche
     return Schedule(tuple(ordered), commit, slots, tuple(copies))
 
 
+@dataclass(frozen=True, slots=True)
+class BodySchedule:
+    """The steps of a region in order and the slots of its temporaries. apart: positions among
+    what it carries whose new content is not written over the old."""
+
+    steps: tuple[Step, ...]
+    slots: tuple[Size, ...]
+    apart: frozenset[int]
+
+
+def schedule_body(steps: Sequence[Step], carried: Sequence[tuple[Cell, Cell]]) -> BodySchedule:
+    """Share memory in a region, which runs in program order and writes nothing others see.
+
+    carried: (cell at the start of a trip, cell with the content at its end).
+    """
+    for position, step in enumerate(steps):
+        step.position = position
+        for cell in step.writes:
+            cell.maker = step
+    _lifetimes(steps, carried)
+    readers = _readers(steps, carried)
+    apart: set[int] = set()
+    for at, (old, new) in enumerate(carried):
+        chain = _chain(old, new, readers[old], 0)
+        for cell in chain:
+            cell.rep = old
+            cell.last = len(steps)
+        if not chain:
+            new.kind = OUTPUT
+            apart.add(at)
+    for step in steps:
+        _work_in_place(step)
+    return BodySchedule(tuple(steps), _place(steps), frozenset(apart))
+
+
 def _order(steps: Sequence[Step]) -> tuple[list[Step], int]:
     for step in steps:
         for cell in step.writes:
@@ -146,22 +194,28 @@ def _lifetimes(steps: Sequence[Step], finals: Sequence[tuple[Cell, Cell]]) -> No
 def _targets(
     steps: Sequence[Step], commit: int, finals: Sequence[tuple[Cell, Cell]]
 ) -> list[tuple[Cell, Cell]]:
-    readers: dict[Cell, list[int]] = {target: [] for target, _ in finals}
-    for position, step in enumerate(steps):
-        for cell in step.sources():
-            if cell in readers:
-                readers[cell].append(position)
+    readers = _readers(steps, finals)
     copies: list[tuple[Cell, Cell]] = []
     for target, content in finals:
         if content is target:
             continue
-        chain = [] if target.kind == STRIDED else _chain(target, content, readers[target], commit)
+        chain = [] if target.kind == DEFERRED else _chain(target, content, readers[target], commit)
         for cell in chain:
             cell.rep = target
             cell.last = len(steps)
         if not chain:
             copies.append((content, target))
     return copies
+
+
+def _readers(steps: Sequence[Step], finals: Sequence[tuple[Cell, Cell]]) -> dict[Cell, list[int]]:
+    """Positions of the steps that need what a target holds at first."""
+    readers: dict[Cell, list[int]] = {target: [] for target, _ in finals}
+    for position, step in enumerate(steps):
+        for cell in step.sources():
+            if cell in readers:
+                readers[cell].append(position)
+    return readers
 
 
 def _chain(target: Cell, content: Cell, readers: list[int], commit: int) -> list[Cell]:

@@ -11,11 +11,10 @@ Not here: running them (runtime/executor.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
 from ..ops.definition import Structure
+from ..records import dataclass
 from ..types import TensorType
 from .partition import Part
 

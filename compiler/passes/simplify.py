@@ -12,7 +12,6 @@ Not here: constants (fold), value-changing "stable" forms (they would be a named
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,9 @@ from ..ops.creation import constant
 from ..ops.definition import OpDef, SignatureError, Structure
 from ..ops.movement import broadcast_to
 from ..ops.signature import broadcast_shapes
+from ..records import dataclass
 from ..types import TensorType
+from .base import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Simplify:
 
     def run(self, graph: Graph) -> Graph:
         """The graph with every law applied at every node."""
-        return rewrite(graph, RULES)
+        return rewrite(within(graph, self.run), RULES)
 
 
 def canonical_form(builder: Builder, node: Node) -> Value | None:

@@ -16,14 +16,13 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
+from ..numpy import calling
 from ..tracing.access import Access, CellContent, GlobalName, HeldObject
 from ..tracing.source import is_library_file
 from ..tracing.state import Trace, current, fail
 from . import numpy_functions, python_functions
 from .bytecode import cell_writes, global_reads
-from .numpy_functions import as_constant, numpy_unsupported
+from .numpy_functions import as_constant, is_generator, late_function, numpy_unsupported
 from .source_code import is_rewritten, rewritten
 from .substitution import substituted
 from .unseen import show_reachable
@@ -36,6 +35,24 @@ _STAND_INS: dict[Any, Callable[..., Any]] = {
     hasattr: lambda *args: _has(*args),
 }
 _HOOKS: dict[str, Any] = {}
+
+
+def _calling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy that calls functions among its arguments: those become callees."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        return function(*[_callees(item) for item in args], **keywords)
+
+    return call
+
+
+def _callees(item: Any) -> Any:
+    if isinstance(item, list | tuple):
+        return type(item)([_callees(part) for part in item])
+    return callee(item) if isinstance(item, types.FunctionType | types.MethodType) else item
+
+
+_STAND_INS.update({f: _calling(numpy_functions.REPLACEMENTS[f]) for f in calling.FUNCTIONS})
 
 
 def _get(owner: Any, name: str, *default: Any) -> Any:
@@ -74,7 +91,7 @@ def callee(function: Any) -> Any:
     try:
         found = _STAND_INS.get(function)
         if found is None:
-            found = trace.functions.get(function)
+            found = trace.functions.get(function) or late_function(function)
     except TypeError:  # not hashable
         return _stand_in(function, trace)
     if found is None:
@@ -158,6 +175,7 @@ def _note(function: types.FunctionType, trace: Trace) -> None:
             path = f"global {name} of {module}"
             paths.note(namespace[name], path, Access(GlobalName(namespace, name)))
     assigned = cell_writes(function.__code__)
+    paths.outside.function(function, paths.is_captured(function), assigned)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
             content = cell.cell_contents
@@ -176,7 +194,7 @@ def _builtin(function: Any, trace: Trace) -> Any:
     """C functions. Those of containers that were there before may hand out arrays."""
     owner = getattr(function, "__self__", None)
     _refuse_chance(function, trace)
-    if isinstance(owner, np.random.Generator):
+    if is_generator(owner):
         if trace.paths is not None and trace.paths.is_captured(owner):
             return _frozen_draw(function)
         return lambda *args, **named: as_constant(function(*args, **named))

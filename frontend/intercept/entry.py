@@ -21,5 +21,7 @@ def intercepted(function: Callable[..., Any], trace: Trace) -> Callable[..., Any
     take_for_user_code(function)
     inner = getattr(function, "__wrapped__", None) if hasattr(function, "dispatcher") else None
     trace.inlined.append(inner or function)
+    if trace.paths is not None:
+        trace.paths.add_bound(inner or function)
     found: Callable[..., Any] = callee(inner or function)
     return found

@@ -101,17 +101,26 @@ def item(owner: Any, key: Any) -> Any:
 def store_item(value: Any, owner: Any, key: Any) -> None:
     """``owner[key] = value``"""
     trace = current()
-    if trace is not None and type(owner) is np.ndarray:
-        owner = capture(trace, owner)
+    if trace is not None:
+        owner = _to_be_written(trace, owner, key)
     owner[key] = value
 
 
 def augment_item(owner: Any, key: Any, name: str, value: Any) -> None:
     """``owner[key] += value`` and its like."""
     trace = current()
-    if trace is not None and type(owner) is np.ndarray:
-        owner = capture(trace, owner)
+    if trace is not None:
+        owner = _to_be_written(trace, owner, key)
     owner[key] = _IN_PLACE[name](load(owner[key]), value)
+
+
+def _to_be_written(trace: Trace, owner: Any, key: Any) -> Any:
+    """What an item is stored in."""
+    if type(owner) is np.ndarray:
+        return capture(trace, owner)
+    if trace.paths is not None:
+        trace.paths.wrote_item(owner, key)
+    return owner
 
 
 def store_attribute(value: Any, owner: Any, name: str) -> None:

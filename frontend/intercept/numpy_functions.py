@@ -9,13 +9,15 @@ Not here: the handlers (numpy/).
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..numpy import creation, ranges
-from ..numpy.dispatch import DISPATCH, FUNCTIONS
+from ..numpy.dispatch import DISPATCH, FUNCTIONS, handler_of
 from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
 from ..tracing.integer import TracedSize
@@ -42,7 +44,8 @@ def has_arrays(args: Any) -> bool:
 
 def numpy_function(function: Any) -> Callable[..., Any]:
     """The stand-in for a NumPy function that has a handler."""
-    handler = FUNCTIONS[function]
+    handler = handler_of(function)
+    assert handler is not None, function
     if function in _MAKERS:
         return handler
 
@@ -143,16 +146,32 @@ def as_constant(made: Any) -> Any:
 def _table() -> dict[Any, Callable[..., Any]]:
     table: dict[Any, Callable[..., Any]] = {f: numpy_function(f) for f in FUNCTIONS}
     table[np.prod] = product_of_sizes
-    for name in dir(np):
-        item = getattr(np, name, None)
+    for item in vars(np).values():  # not dir(): asking for a name NumPy has not loaded loads it
         if isinstance(item, np.ufunc):
             table[item] = numpy_ufunc(item)
         elif isinstance(item, type) and issubclass(item, np.generic):
             table[item] = scalar_type(item)
-    for name in np.random.__all__:
-        item = getattr(np.random, name)
-        if not isinstance(item, type) and name != "default_rng":
-            table[item] = global_random(item)
+    return table
+
+
+def late_function(function: Any) -> Callable[..., Any] | None:
+    """The stand-in for a function of a part of NumPy that is not always loaded. np.random is one:
+    nobody holds a function of it before it is."""
+    found = _random_table().get(function) if "numpy.random" in sys.modules else None
+    return numpy_function(function) if found is None and handler_of(function) else found
+
+
+def is_generator(thing: object) -> bool:
+    """Whether it is one of np.random's; asking must not load that either."""
+    return "numpy.random" in sys.modules and isinstance(thing, np.random.Generator)
+
+
+@functools.cache
+def _random_table() -> dict[Any, Callable[..., Any]]:
+    functions = {name: getattr(np.random, name) for name in np.random.__all__}
+    table: dict[Any, Callable[..., Any]] = {
+        item: global_random(item) for item in functions.values() if not isinstance(item, type)
+    }
     table[np.random.default_rng] = seeded_generator
     return table
 

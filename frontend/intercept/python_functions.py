@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import builtins
 import math
+import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,11 +60,31 @@ def _conversion(kind: type) -> Callable[..., Any]:
                     "Use a.any() or a.all()"
                 )
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        if item.ndim and kind is not bool and not _one_element_is_a_number():
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         if kind in (int, float) and item.dtype.kind == "c":
-            raise TypeError(f"{kind.__name__}() argument must be a real number, not 'complex'")
+            if type(item) is not TracedScalar:
+                raise TypeError(f"{kind.__name__}() argument must be a real number, not 'complex'")
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part",
+                np.exceptions.ComplexWarning,
+                stacklevel=2,
+            )
+            item = item.real
         return running().dispatch.python_number(item.reshape(()).value).converted(kind)
 
     return convert
+
+
+@cache
+def _one_element_is_a_number() -> bool:
+    """Whether this NumPy makes a number of an array of one element that has axes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            return float(np.ones(1)) == 1
+        except TypeError:
+            return False
 
 
 def traced_range(*args: Any) -> range:

@@ -7,6 +7,7 @@ Invariants: no state of their own; `dropout` draws from the generator it is give
 Not here: optimisers (optim/), generators (random/).
 """
 
+from .convolution import conv, conv_transpose
 from .functions import (
     cross_entropy,
     dense,
@@ -18,8 +19,11 @@ from .functions import (
     silu,
     softmax,
 )
+from .normalisation import batch_norm, batch_statistics, group_norm, local_response_norm
+from .pooling import avg_pool, max_pool
 
 __all__ = [
-    "cross_entropy", "dense", "dropout", "gelu", "layer_norm", "log_softmax", "relu", "silu",
-    "softmax",
+    "avg_pool", "batch_norm", "batch_statistics", "conv", "conv_transpose", "cross_entropy",
+    "dense", "dropout", "gelu", "group_norm", "layer_norm", "local_response_norm", "log_softmax",
+    "max_pool", "relu", "silu", "softmax",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from tracemill.compiler.types import BF16, BOOL, F32
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
 from .axes import one_axis
+from .memory_order import ordered
 from .movement import view_of
 from .operands import MISSING, common_dtype, integer_limits, is_traced, value_of
 from .queries import iscomplexobj
@@ -62,7 +63,7 @@ def clip(
             value = trace.emit(op, value, other)
     if out is not None or where is not True:
         return deliver(trace, value, out, where, casting, "clip")
-    return result(trace, value)
+    return ordered(result(trace, value), operands)
 
 
 def _no_bfloat16(trace: Trace, operand: Any) -> Any:
@@ -95,9 +96,12 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     else:
         scale = 10.0 ** abs(digits)
         steps = (np.multiply, np.true_divide) if digits > 0 else (np.true_divide, np.multiply)
-        made = steps[1](np.rint(steps[0](a, scale)), scale)
-        made = result(trace, trace.cast(value_of(made), dtype))
-    return made if out is None else deliver(trace, value_of(made), out, True, "unsafe", "round")
+        scaled = result(trace, trace.cast(value_of(steps[0](a, scale)), dtype))
+        back = steps[1](np.rint(scaled), scale)  # NumPy keeps each step in the array's own dtype
+        made = result(trace, trace.cast(value_of(back), dtype))
+    if out is not None:
+        return deliver(trace, value_of(made), out, True, "unsafe", "round")
+    return ordered(made, [a])
 
 
 def _complex_round(a: Any, digits: int) -> Any:
@@ -220,7 +224,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = MISSING, append: Any
         value = trace.emit(
             op, slice_axis(trace, value, place, 1, rest), slice_axis(trace, value, place, 0, rest)
         )
-    return fresh(trace, value)
+    return ordered(fresh(trace, value), [array])
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.dims import Size
-
 from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import fail, require_dtype, running
@@ -19,6 +17,7 @@ from ..tracing.views import (
     Bits,
     Part,
 )
+from .memory_order import in_order
 from .movement import alias, view_of
 from .operands import array_of
 
@@ -48,7 +47,7 @@ def astype(
     if type(array) is TracedScalar:
         return TracedScalar(trace, value)
     assert type(array) is TracedArray
-    return fresh(trace, value, None if array.is_plain else _own_order(array))
+    return in_order(fresh(trace, value), order, array)
 
 
 def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
@@ -72,25 +71,6 @@ def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     made = fresh(trace, trace.cast(array.value, wanted))
     made.base_memory.writeable = False
     return made
-
-
-def _own_order(array: TracedArray) -> Any:
-    from_axes = sorted(
-        range(array.ndim), key=lambda i: -_magnitude(array, array.element_strides()[i])
-    )
-    shape = array.tensor_type.shape
-    if from_axes == list(range(array.ndim)):
-        return None
-    strides: list[Size] = [0] * array.ndim
-    step: Size = 1
-    for axis in reversed(from_axes):
-        strides[axis] = step
-        step = step * shape[axis]
-    return tuple(strides)
-
-
-def _magnitude(array: TracedArray, stride: Size) -> int:
-    return abs(array.tracing.sizes.hint(stride))
 
 
 def real(val: Any) -> Any:

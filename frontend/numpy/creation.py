@@ -17,6 +17,7 @@ from ..tracing.capture import capture
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
 from .axes import shape_argument, size_argument
+from .memory_order import in_order
 from .operands import nested, value_of
 from .ranges import arange
 from .words import broadcast_to, sequence
@@ -29,7 +30,8 @@ def zeros(
     """np.zeros"""
     trace = running()
     found = require_dtype(float if dtype is None else dtype)
-    return fresh(trace, full_value(trace, shape_argument(shape), found.numpy.type(0), found))
+    made = fresh(trace, full_value(trace, shape_argument(shape), found.numpy.type(0), found))
+    return in_order(made, order)
 
 
 def ones(
@@ -38,7 +40,8 @@ def ones(
     """np.ones"""
     trace = running()
     found = require_dtype(float if dtype is None else dtype)
-    return fresh(trace, full_value(trace, shape_argument(shape), found.numpy.type(1), found))
+    made = fresh(trace, full_value(trace, shape_argument(shape), found.numpy.type(1), found))
+    return in_order(made, order)
 
 
 def full(
@@ -53,7 +56,7 @@ def full(
     """np.full"""
     trace = running()
     wanted = require_dtype(dtype) if dtype is not None else None
-    return fresh(trace, filled(trace, shape_argument(shape), fill_value, wanted))
+    return in_order(fresh(trace, filled(trace, shape_argument(shape), fill_value, wanted)), order)
 
 
 def filled(trace: Trace, shape: tuple[Size, ...], item: Any, dtype: DType | None) -> Value:
@@ -112,7 +115,7 @@ def full_like(
     like = value_of(a).tensor
     wanted = like.dtype if dtype is None else require_dtype(dtype)
     sizes = like.shape if shape is None else shape_argument(shape)
-    return fresh(trace, filled(trace, sizes, fill_value, wanted))
+    return in_order(fresh(trace, filled(trace, sizes, fill_value, wanted)), order, a)
 
 
 def array(
@@ -144,7 +147,7 @@ def array(
     if value.tensor.rank < ndmin:
         shape = (1,) * (ndmin - value.tensor.rank) + value.tensor.shape
         value = trace.emit("reshape", value, shape=shape)
-    return fresh(trace, value)
+    return in_order(fresh(trace, value), order, object)
 
 
 def asarray(
@@ -157,7 +160,7 @@ def asarray(
     like: Any = None,
 ) -> Any:
     """np.asarray"""
-    return array(a, dtype, copy=bool(copy) if copy is not None else None)
+    return array(a, dtype, copy=bool(copy) if copy is not None else None, order=order or "K")
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
@@ -170,7 +173,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """np.copy"""
-    return fresh(running(), value_of(a))
+    return in_order(fresh(running(), value_of(a)), order, a)
 
 
 def eye(

@@ -11,8 +11,9 @@ import numpy as np
 
 from tracemill.compiler.dims import maximum
 
+from ..tracing.diagonal import Diagonal
 from ..tracing.state import fail, running
-from ..tracing.tensor import fresh
+from ..tracing.tensor import TracedArray, fresh
 from . import reductions
 from .axes import one_axis, size_argument
 from .creation import band, converted
@@ -22,13 +23,11 @@ from .words import reshape
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """np.diagonal, read-only as NumPy's."""
-    made = fresh(running(), diagonal_value(a, offset, axis1, axis2))
-    made.base_memory.writeable = False
-    return made
+    """np.diagonal: a view, read-only as NumPy's."""
+    return _diagonal(a, offset, axis1, axis2)
 
 
-def diagonal_value(a: Any, offset: Any, axis1: int, axis2: int) -> Any:
+def _diagonal(a: Any, offset: Any, axis1: int, axis2: int) -> TracedArray:
     """The diagonal as the last axis."""
     trace = running()
     array = view_of(a)
@@ -36,8 +35,8 @@ def diagonal_value(a: Any, offset: Any, axis1: int, axis2: int) -> Any:
         raise ValueError("diag requires an array of at least two dimensions")
     if one_axis(axis1, array.ndim) == one_axis(axis2, array.ndim):
         raise ValueError("axis1 and axis2 cannot be the same")
-    moved = moveaxis(array, (axis1, axis2), (-2, -1)).value
-    *lead, rows, columns = moved.tensor.shape
+    moved = moveaxis(array, (axis1, axis2), (-2, -1))
+    rows, columns = moved.tensor_type.shape[-2:]
     first, second = (0, offset) if offset >= 0 else (-offset, 0)
     sizes = trace.sizes
     reason = "the length of a diagonal"
@@ -45,20 +44,17 @@ def diagonal_value(a: Any, offset: Any, axis1: int, axis2: int) -> Any:
     length = height if sizes.at_least(width, height, reason) else width
     if not sizes.at_least(length, 0, reason):
         length = 0
-    length = sizes.normal(length)
-    index = trace.emit("iota", size=length)
-    row = trace.emit("add", index, trace.size_value(first)) if first else index
-    column = trace.emit("add", index, trace.size_value(second)) if second else index
-    rank = len(lead)
-    return trace.emit("gather", moved, row, column, axes=(rank, rank + 1))[0]
+    made: TracedArray = moved.view_by(
+        Diagonal(sizes.normal(length), first, second, writeable=False)
+    )
+    return made
 
 
 def trace_(
     a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
     """np.trace"""
-    values = fresh(running(), diagonal_value(a, offset, axis1, axis2))
-    return reductions.sum_(values, -1, dtype, out)
+    return reductions.sum_(_diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 def diag(v: Any, k: Any = 0) -> Any:

@@ -1,6 +1,8 @@
 """The dispatch table: NumPy function, ufunc, method, attribute -> handler.
 
 Handlers take exactly NumPy's arguments. Each family file lists its own; here they are joined.
+Functions of parts that `import numpy` does not load are listed by module and name: to name them
+as objects would load those parts in every process.
 
 Not here: the handlers.
 """
@@ -8,6 +10,7 @@ Not here: the handlers.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,19 +22,27 @@ from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 from ..tracing.number import TracedNumber
 from ..tracing.state import fail, running
 from . import (
+    calling,
     composed,
     conversion,
     creation,
     diagonals,
+    distinct,
     einsum,
     indexing,
     joining,
     linear,
     movement,
+    nan_aware,
+    order_statistics,
     padding,
+    pieces,
     queries,
     ranges,
     reductions,
+    searching,
+    signals,
+    sorting,
     statistics,
     ufuncs,
 )  # fmt: skip
@@ -41,10 +52,18 @@ from .selection import Selection, elementwise
 
 _FAMILIES = (
     creation, ranges, movement, conversion, diagonals, joining, padding, reductions, statistics,
-    linear, einsum, indexing, queries, composed,
+    sorting, searching, order_statistics, distinct,
+    linear, einsum, indexing, queries, composed, nan_aware, pieces, signals,
+    calling,
 )  # fmt: skip
 FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
     function: handler for family in _FAMILIES for function, handler in family.FUNCTIONS.items()
+}
+_LATER: Mapping[tuple[str, str], Callable[..., Any]] = {
+    (module, name): handler
+    for family in _FAMILIES
+    for module, named in getattr(family, "FUNCTIONS_LATER", {}).items()
+    for name, handler in named.items()
 }
 METHODS: Mapping[str, Callable[..., Any]] = {
     name: handler
@@ -57,6 +76,25 @@ _UFUNC_METHODS: Mapping[str, Callable[..., Any]] = {
     "outer": ufuncs.outer,
     "at": indexing.add_at,
 }
+
+
+def handler_of(function: Any) -> Callable[..., Any] | None:
+    """The handler of a NumPy function that is no ufunc, where there is one."""
+    found = FUNCTIONS.get(function)
+    if found is None:
+        module, name = getattr(function, "__module__", None), getattr(function, "__name__", "")
+        found = _LATER.get((module or "", name))
+        if found is not None and getattr(sys.modules.get(module or ""), name, None) is not function:
+            return None
+    return found
+
+
+def _supported_names() -> dict[str, str]:
+    """All functions that may be called on traced arrays: short name -> whole name."""
+    later = [f"{module.replace('numpy', 'np', 1)}.{name}" for module, name in _LATER]
+    ufuncs_ = [item for item in vars(np).values() if isinstance(item, np.ufunc)]
+    names = [*later, *map(qualified_name, (*FUNCTIONS, *ufuncs_))]
+    return {name.rpartition(".")[2]: name for name in sorted(names, key=len, reverse=True)}
 
 
 class NumpyDispatch:
@@ -73,19 +111,21 @@ class NumpyDispatch:
             return ufuncs.call(ufunc, args, **keywords)
         handler = _UFUNC_METHODS.get(method)
         if handler is None:
-            raise fail("TM110", f"np.{ufunc.__name__}.{method} is not supported")
+            known = ", ".join(_UFUNC_METHODS)
+            hint = f"of a ufunc's methods {known} are supported"
+            raise fail("TM110", f"np.{ufunc.__name__}.{method} is not supported", "", hint)
         return handler(ufunc, *args, **keywords)
 
     def function(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of a NumPy function that is not a ufunc."""
-        handler = FUNCTIONS.get(function)
+        handler = handler_of(function)
         if handler is None:
             raise self.unsupported(function)
         return handler(*args, **keywords)
 
     def handler(self, function: Any) -> Callable[..., Any] | None:
         """The handler of a NumPy function, where there is one."""
-        return FUNCTIONS.get(function)
+        return handler_of(function)
 
     def method(self, name: str) -> Callable[..., Any] | None:
         """The handler of an array method; it takes the array first."""
@@ -119,17 +159,25 @@ class NumpyDispatch:
 
     def unsupported(self, function: Any) -> Exception:
         """The error for a function without handler."""
+        name = qualified_name(function)
+        supported = _supported_names()
+        near = difflib.get_close_matches(name.rpartition(".")[2], supported, n=1, cutoff=0.7)
+        nearest = f"{supported[near[0]]} is supported; else " if near else ""
         return fail(
             "TM110",
-            f"{qualified_name(function)} is not supported in a compiled function",
-            hint="call it before or after the compiled function; docs/numpy-support.md lists what "
-            "is supported",
+            f"{name} is not supported in a compiled function",
+            hint=f"{nearest}call it before or after the compiled function; docs/numpy-support.md "
+            "lists what is supported",
         )
 
     def no_attribute(self, name: str) -> AttributeError:
         """The error for an attribute that traced arrays do not have."""
         if hasattr(np.ndarray, name):
-            problem = fail("TM110", f"ndarray.{name} is not supported in a compiled function")
+            near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.75)
+            hint = f"{near[0]} is supported" if near else ""
+            problem = fail(
+                "TM110", f"ndarray.{name} is not supported in a compiled function", "", hint
+            )
             return AttributeError(str(problem))
         names = [*METHODS, *ATTRIBUTES, "shape", "dtype", "ndim", "size"]
         near = difflib.get_close_matches(name, names, n=1)

@@ -12,8 +12,9 @@ import numpy as np
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL
 
+from ..tracing.diagonal import Diagonal
 from ..tracing.state import Trace, require_dtype, running
-from ..tracing.tensor import result
+from ..tracing.tensor import TracedArray, fresh, result
 from .linear import contract, need_equal
 from .movement import transpose as axes_moved
 from .movement import view_of
@@ -37,7 +38,7 @@ def einsum(
     values = [trace.cast(value_of(item), found) for item in items]
     inputs, output = _einsum_labels(text, [v.tensor.rank for v in values])
     if out is None and len(items) == 1 and _is_view(inputs[0], output, values[0], items[0]):
-        return axes_moved(view_of(items[0]), [inputs[0].index(label) for label in output])
+        return _viewed(view_of(items[0]), inputs[0], output)
     terms = [_diagonals(trace, value, labels) for value, labels in zip(values, inputs)]
     while len(terms) > 1:
         later = "".join(labels for _, labels in terms[2:]) + output
@@ -118,24 +119,37 @@ def _einsum_labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
 
 
 def _is_view(labels: str, output: str, value: Value, item: Any) -> bool:
-    """Whether the axes of an array are only named in another order: NumPy then gives a view."""
-    return is_traced(item) and value is value_of(item) and sorted(labels) == sorted(set(output))
+    """Whether the axes of an array are only named in another order, some of them together:
+    NumPy then gives a view."""
+    return is_traced(item) and value is value_of(item) and set(labels) == set(output)
+
+
+def _viewed(array: TracedArray, labels: str, output: str) -> TracedArray:
+    """The view: axes of one label become their diagonal."""
+    while (twice := _repeated(labels)) is not None:
+        need_equal(array.tracing, array.value, array.value, *twice, "einsum")
+        order = [*(k for k in range(len(labels)) if k not in twice), *twice]
+        moved: TracedArray = axes_moved(array, order)
+        array = moved.view_by(Diagonal(moved.tensor_type.shape[-1], 0, 0))
+        labels = "".join(labels[k] for k in order[:-1])
+    made: TracedArray = axes_moved(array, [labels.index(label) for label in output])
+    return made
+
+
+def _repeated(labels: str) -> tuple[int, int] | None:
+    """Where the first label that comes again is, and where it comes again."""
+    for i, label in enumerate(labels):
+        if label in labels[i + 1 :]:
+            return i, labels.index(label, i + 1)
+    return None
 
 
 def _diagonals(trace: Trace, value: Value, labels: str) -> tuple[Value, str]:
     """Repeated labels of one operand taken as a diagonal."""
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            i = labels.index(label)
-            j = labels.index(label, i + 1)
-            need_equal(trace, value, value, i, j, "einsum")
-            rank = value.tensor.rank
-            order = [k for k in range(rank) if k not in (i, j)] + [i, j]
-            value = transpose(trace, value, order)
-            index = trace.emit("iota", size=value.tensor.shape[-1])
-            value = trace.emit("gather", value, index, index, axes=(rank - 2, rank - 1))[0]
-            labels = "".join(labels[k] for k in order[:-1])
-    return value, labels
+    kept = "".join(dict.fromkeys(labels))
+    if kept == labels:
+        return value, labels
+    return _viewed(fresh(trace, value), labels, kept).value, kept
 
 
 def _summed(trace: Trace, value: Value, labels: str, keep: str) -> tuple[Value, str]:

@@ -20,8 +20,9 @@ from ..tracing.views import Element, Reshape
 from .axes import one_axis
 from .creation import converted
 from .keys import Subscript, understand
+from .memory_order import ordered
 from .movement import view_of
-from .operands import value_of
+from .operands import array_of, value_of
 from .selection import Selection, assigned
 from .ufuncs import deliver, out_array
 from .words import broadcast_shapes, broadcast_to, reshape
@@ -32,6 +33,8 @@ def getitem(array: Any, key: Any) -> Any:
     trace = running()
     if type(array) is TracedScalar and key == ():
         return array
+    if array.tracing is not trace:  # of a function around this one: its content
+        array = array_of(array)
     found = view_of(array)
     subscript = understand(trace, found.tensor_type.shape, key)
     for step in subscript.steps:
@@ -339,7 +342,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     from_dtype = trace.dispatch.common_dtype(x, y)
     mask = trace.cast(value_of(condition), BOOL)
     values = [_typed(trace, part, from_dtype) for part in (x, y)]
-    return fresh(trace, trace.emit("select", mask, *values))
+    return ordered(fresh(trace, trace.emit("select", mask, *values)), (condition, x, y))
 
 
 def _typed(trace: Trace, item: Any, dtype: Any) -> Value:

@@ -22,6 +22,7 @@ from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh
 from ..tracing.views import Slice
 from .axes import one_axis, size_argument
+from .memory_order import ordered
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, view_of
 from .operands import common_dtype, is_traced, value_of
 from .ufuncs import deliver
@@ -54,7 +55,7 @@ def concatenate(
             )
     made = trace.emit("concatenate", *values, axis=place)
     return (
-        fresh(trace, made)
+        ordered(fresh(trace, made), items)
         if out is None
         else deliver(trace, made, out, True, casting, "concatenate")
     )
@@ -215,7 +216,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         axes, shifts = (tuple(s) * (longest if len(s) == 1 else 1) for s in (axes, shifts))
     for one, by in zip(axes, shifts):
         value = _roll_axis(trace, value, by, one_axis(one, value.tensor.rank))
-    return fresh(trace, value)
+    return ordered(fresh(trace, value), [a])
 
 
 def _roll_axis(trace: Trace, value: Value, shift: Any, axis: int) -> Value:

@@ -11,7 +11,7 @@ Not here: reading and writing (indexing.py).
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from tracemill.compiler.dims import Size, floor_divide
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
+from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.concrete import known

@@ -16,8 +16,9 @@ from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
-from ..tracing.capture import capture, lift
+from ..tracing.capture import capture
 from ..tracing.integer import TracedSize
+from ..tracing.lifting import lift
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
@@ -55,7 +56,7 @@ def value_of(item: Any) -> Value:
         require_dtype(item.dtype)
         return trace.builder.constant(item)
     if isinstance(item, np.ndarray):
-        return capture(trace, item).value
+        return value_of(capture(trace, item))
     if isinstance(item, list | tuple):
         return nested(item)
     if hasattr(kind, "traced"):  # a variable: reading it is an op
@@ -73,7 +74,7 @@ def array_of(item: Any) -> TracedArray | TracedScalar:
         found: TracedArray | TracedScalar = item
         return found
     if isinstance(item, np.ndarray):
-        return capture(running(), item)
+        return array_of(capture(running(), item))
     return fresh(running(), value_of(item))
 
 

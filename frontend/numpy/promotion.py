@@ -8,12 +8,12 @@ Not here: conversion of the operands.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracemill.compiler.ops import ALL
+from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import DType
 
 from ..tracing.state import fail, require_dtype

@@ -103,15 +103,6 @@ def byteswap(a: Any, inplace: bool = False) -> Any:
     raise fail("TM110", "ndarray.byteswap is not supported in a compiled function")
 
 
-def sort_error(*_: Any, **__: Any) -> Any:
-    """Sorting comes with its own kernels."""
-    raise fail(
-        "TM110",
-        "sorting is not supported yet in a compiled function",
-        hint="sort before or after the compiled function",
-    )
-
-
 FUNCTIONS: dict[Any, Any] = {
     np.shape: shape, np.ndim: ndim, np.size: size, np.result_type: result_type,
     np.can_cast: can_cast, np.min_scalar_type: min_scalar_type, np.iscomplexobj: iscomplexobj,
@@ -120,6 +111,5 @@ FUNCTIONS: dict[Any, Any] = {
 
 METHODS: dict[str, Any] = {
     "tolist": tolist, "conj": conjugate,
-    "conjugate": conjugate, "copy": copy_method, "byteswap": byteswap, "sort": sort_error,
-    "argsort": sort_error, "partition": sort_error,
+    "conjugate": conjugate, "copy": copy_method, "byteswap": byteswap,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from tracemill.compiler.types import BOOL, F16, F32, I64, U64
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import result
 from .axes import all_axes, kept_shape, one_axis
+from .memory_order import after_reduction, ordered
 from .operands import MISSING, value_of
 from .ufuncs import deliver
 from .words import broadcast_to, full, reshape
@@ -64,8 +65,9 @@ def fold(
     if keepdims is not MISSING and keepdims:
         made = reshape(trace, made, kept_shape(shape, axes))
     made = _as_asked(trace, made, op, dtype)
+    kept = keepdims is not MISSING and bool(keepdims)
     return (
-        result(trace, made)
+        after_reduction(result(trace, made), a if where is True else None, axes, kept)
         if out is None
         else deliver(trace, made, out, True, "same_kind", "reduce")
     )
@@ -214,7 +216,7 @@ def _scan(op: str) -> Any:
         made = trace.emit(op, value, axis=place)
         if out is not None:
             return deliver(trace, made, out, True, "same_kind", op)
-        return result(trace, made)
+        return result(trace, made) if axis is None else ordered(result(trace, made), [a])
 
     return scan
 

@@ -15,8 +15,9 @@ from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, F16, F32, I64, DType, real_part_of
 
 from ..tracing.state import Trace, require_dtype, running
-from ..tracing.tensor import result
+from ..tracing.tensor import TracedArray, result
 from .axes import all_axes, kept_shape, one_axis
+from .memory_order import after_reduction
 from .operands import MISSING, value_of
 from .reductions import folded, masked, sum_
 from .ufuncs import deliver
@@ -53,7 +54,17 @@ def mean(
         trace, value, axis, dtype, where, keepdims is not MISSING and bool(keepdims)
     )
     made = trace.cast(made, given)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "unsafe", "mean")
+    if out is not None:
+        return deliver(trace, made, out, True, "unsafe", "mean")
+    return _as_operand(result(trace, made), a, axis, keepdims)
+
+
+def _as_operand(made: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+    """The result of a reduction of `a`, laid out as NumPy does it."""
+    if axis is None or type(made) is not TracedArray:
+        return made
+    kept = keepdims is not MISSING and bool(keepdims)
+    return after_reduction(made, a, all_axes(axis, value_of(a).tensor.rank), kept)
 
 
 def _mean(
@@ -125,7 +136,9 @@ def var(
         trace, a, axis, dtype, ddof if correction is MISSING else correction, keepdims, where, mean
     )
     made = trace.cast(made, given)
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "unsafe", "var")
+    if out is not None:
+        return deliver(trace, made, out, True, "unsafe", "var")
+    return _as_operand(result(trace, made), a, axis, keepdims)
 
 
 def std(
@@ -146,7 +159,9 @@ def std(
         trace, a, axis, dtype, ddof if correction is MISSING else correction, keepdims, where, mean
     )
     made = trace.emit("sqrt", trace.cast(made, given))
-    return result(trace, made) if out is None else deliver(trace, made, out, True, "unsafe", "std")
+    if out is not None:
+        return deliver(trace, made, out, True, "unsafe", "std")
+    return _as_operand(result(trace, made), a, axis, keepdims)
 
 
 def _var(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import BOOL, I64, U64, DType
+from tracemill.compiler.types import BOOL, F32, F64, I64, U64, DType
 
 from ..tracing.capture import capture
 from ..tracing.concrete import known
@@ -18,7 +18,7 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
-from ..tracing.views import fresh_strides
+from .memory_order import ordered
 from .operands import integer_limits, value_of
 from .promotion import COMPARISONS, Loop, loop_for
 from .words import broadcast_to, full
@@ -56,10 +56,13 @@ def call(
     else:
         if loop.op == "power" and loop.operands[0].is_integer:
             _check_exponent(trace, values[0], values[1])
-        made = trace.emit(loop.op, *values)
+        if loop.op == "power" and loop.operands[0] in (F32, F64) and _is_half(items[1]):
+            made = trace.emit("sqrt", values[0])  # what NumPy's loop does for this exponent
+        else:
+            made = trace.emit(loop.op, *values)
     if out is None and where is True and type(made) is Value:
         wrapped = result(trace, made)
-        return _ordered(wrapped, args) if has_views else wrapped
+        return ordered(wrapped, args) if has_views else wrapped
     results = made if isinstance(made, tuple) else (made,)
     outs = out if isinstance(out, tuple) else (out,) * (1 if out is None else len(results))
     outs = outs if len(outs) == len(results) else (None,) * len(results)
@@ -67,6 +70,10 @@ def call(
         deliver(trace, value, target, where, casting, ufunc.__name__)
         for value, target in zip(results, outs)
     )
+    if has_views:
+        for item, target in zip(delivered, outs):
+            if target is None:
+                ordered(item, args)
     return delivered if len(delivered) > 1 else delivered[0]
 
 
@@ -205,6 +212,10 @@ def _constant_answer(items: list[Any], answer: bool) -> Value:
     return full(trace, shapes[0] if shapes else (), answer, BOOL)
 
 
+def _is_half(exponent: Any) -> bool:
+    return type(exponent) is float and exponent == 0.5
+
+
 def _is_empty(trace: Trace, value: Value) -> bool:
     """Whether the value has no elements in this call, and so in all that use the trace."""
     reason = "there is nothing in an empty array to be refused"
@@ -234,19 +245,3 @@ def _signature(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
     if dtype is None:
         return None
     return (None,) * ufunc.nin + (require_dtype(dtype).numpy,) * ufunc.nout
-
-
-def _ordered(made: Any, args: tuple[Any, ...]) -> Any:
-    """The result, its axes in memory in the order of the operands' as NumPy lays them."""
-    if type(made) is not TracedArray or made.ndim < 2:
-        return made
-    arrays = [a for a in args if type(a) is TracedArray]
-    base = made.base_memory
-    base.strides = fresh_strides(
-        [a.tensor_type for a in arrays],
-        [None if a.is_plain else a.element_strides() for a in arrays],
-        made.tensor_type.shape,
-    )
-    if base.strides is not None:
-        base.layout_of = frozenset().union(*[a.base_memory.layout_of for a in arrays])
-    return made

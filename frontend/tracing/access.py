@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from tracemill.compiler.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

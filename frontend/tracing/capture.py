@@ -1,7 +1,7 @@
 """Arrays and values from outside that a trace uses: hidden inputs of its graph.
 
-Invariants: one input for one array object; a view of a captured array is another input, so a
-captured array is only written when no other captured array may share its memory.
+Invariants: one input for one array object; a view of a captured array is another input. Where
+one of them is written, both lie in a box (box.py).
 Not here: guards of captured Python values (paths.py).
 """
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import TensorType
 
 from .access import Access, HeldObject
+from .lifting import lift
 from .number import TracedNumber
 from .source import user_location
 from .state import Input, Trace, fail, require_dtype
@@ -26,11 +26,17 @@ _FOLDED = 256  # elements of a read-only array that becomes a constant
 
 def capture(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray:
     """The traced array for a NumPy array that the trace did not make."""
+    if trace.states is not None:
+        assert trace.outer is not None
+        return capture(trace.outer, array)  # lifted where it is used
     found = trace.captured.get(id(array))
     if found is not None:
         made: TracedArray = found[1]
+        if trace.boxes is not None and trace.paths is not None:
+            trace.paths.source_of(array)  # it may have been met before the function read it
         return made
-    if isinstance(array, np.ma.MaskedArray | np.matrix):
+    # Plain arrays first: to name np.ma is to load it.
+    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray | np.matrix):
         raise fail(
             "TM105",
             f"{type(array).__name__} cannot be compiled",
@@ -50,6 +56,8 @@ def capture(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray:
             Base(value, element_strides(array), len(trace.inputs) - 1, array.flags.writeable),
         )
     trace.captured[id(array)] = (array, made)
+    if trace.boxes is not None:
+        trace.boxes.add_captured(array, made)
     return made
 
 
@@ -60,8 +68,8 @@ def element_strides(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
     return tuple(stride // array.itemsize for stride in array.strides)
 
 
-def refuse_shared_memory(trace: Trace, input: int) -> None:
-    """Refuse to write a captured array that another captured array may overlap."""
+def refuse_outer(trace: Trace, input: int) -> None:
+    """Refuse to write an array of an enclosing function in an inner one."""
     mine = trace.inputs[input]
     if mine.kind == "outer":
         raise fail(
@@ -69,45 +77,6 @@ def refuse_shared_memory(trace: Trace, input: int) -> None:
             f"{mine.name} belongs to the enclosing function and is written in an inner one",
             hint="return the new value from the inner function",
         )
-    if mine.kind != "captured":
-        return
-    for other in trace.inputs:
-        if (
-            other is not mine
-            and other.kind == "captured"
-            and np.may_share_memory(mine.value, other.value)
-        ):
-            raise fail(
-                "TM106",
-                f"{mine.name} is written and shares memory with {other.name}, "
-                "which the function also uses",
-                hint="use one of the two arrays and take views of it inside the function",
-            )
-
-
-def lift(trace: Trace, item: Any) -> Value:
-    """A value of an enclosing trace as an input of this one. Raises TraceError for others."""
-    chain = [trace]
-    while chain[-1] is not item.tracing:
-        outer = chain[-1].outer
-        if outer is None:
-            item.tracing.check_alive(item.made)
-            raise fail(
-                "TM103",
-                f"{item!r} belongs to another trace that is still running",
-                hint="pass it as an argument",
-            )
-        chain.append(outer)
-    item.tracing.check_alive(item.made)
-    value: Value = item.value
-    for inner in reversed(chain[:-1]):
-        found = inner.captured.get(value)
-        if found is None:
-            source = Input("outer", value.name, value=value, location=user_location())
-            found = inner.add_input(source, value.tensor)
-            inner.captured[value] = found
-        value = found
-    return value
 
 
 def lifted_number(trace: Trace, item: TracedNumber) -> TracedNumber:

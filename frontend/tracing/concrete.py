@@ -1,7 +1,8 @@
 """Numbers that can be known while tracing.
 
 `known` finds the content of a value made of constants alone. `concrete` also takes the numbers
-of scalar arguments and sizes from the example call, and guards them.
+of scalar arguments, sizes, and small captured arrays of integers or bools from the example call,
+and guards them.
 
 Not here: folding of the finished graph (a pass does that).
 """
@@ -18,7 +19,7 @@ from tracemill.compiler.ir.graph import Node, Value
 from tracemill.compiler.ops.definition import Structure
 from tracemill.compiler.types import TensorType
 
-from .state import Trace
+from .state import Input, Trace
 
 _LARGEST = 4096  # elements
 _MOST_NODES = 2000
@@ -55,9 +56,11 @@ def concrete(trace: Trace, value: Value, reason: str) -> Any:
             for size in _dims(item.attrs):
                 trace.sizes.specialise(size, reason)
         else:
-            leaf = trace.by_param[item]
-            assert leaf.leaf is not None
-            trace.fix_leaf(leaf.leaf, leaf.value, reason)
+            source = trace.by_param[item]
+            if source.leaf is None:
+                trace.fix_captured(source, reason)
+            else:
+                trace.fix_leaf(source.leaf, source.value, reason)
     found = _evaluate(order, value, trace)
     return None if found is None else found.reshape(())[()]
 
@@ -81,15 +84,25 @@ def _needed(value: Value, trace: Trace, fix: bool) -> list[Node | Value] | None:
         pending.append((item, True))
         if node is None:
             source = trace.by_param.get(item)
-            if not fix or source is None or source.leaf is None or source.value is None:
+            if not fix or source is None or not _is_number(source):
                 return None
             continue
-        if node.op.structure not in _PURE or len(node.results) != 1:
+        if node.op.structure is not Structure.GATHER and (
+            node.op.structure not in _PURE or len(node.results) != 1
+        ):
             return None
         if not fix and has_dims(node.attrs):
             return None
         pending.extend((operand, False) for operand in node.operands)
     return order
+
+
+def _is_number(source: Input) -> bool:
+    """Whether an input's content may be taken from the example call and guarded: a scalar's, or
+    that of a captured array of what indices and flags are."""
+    if source.kind == "captured":
+        return source.value.dtype.kind in "biu"
+    return source.leaf is not None and source.value is not None
 
 
 def _small(value: Value) -> bool:
@@ -114,6 +127,10 @@ def _evaluate(order: list[Node | Value], wanted: Value, trace: Trace) -> Any:
                 continue
             arrays = [content[operand] for operand in item.operands]
             made = item.op.reference(*arrays, **_numbers(item.attrs, trace))
+            if item.op.structure is Structure.GATHER:
+                made, out_of_bounds = made
+                if out_of_bounds:
+                    return None
             content[item.results[0]] = np.asarray(made)
     found = content[wanted]
     found.flags.writeable = False

@@ -9,17 +9,17 @@ Not here: when guards are checked and in which order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tracemill.compiler.dims import Dim, Size, dim_text
 from tracemill.compiler.ir.graph import Location
+from tracemill.compiler.records import dataclass
 
 from .access import Access
 
-_RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
+RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     ">=": lambda a, b: a >= b,
@@ -40,7 +40,7 @@ class SizeGuard:
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Test it for the sizes of a call."""
         left, right = (s.evaluate(sizes) if isinstance(s, Dim) else s for s in self._sides())
-        return _RELATIONS[self.relation](left, right)
+        return RELATIONS[self.relation](left, right)
 
     @property
     def text(self) -> str:
@@ -144,6 +144,15 @@ def is_same(now: Any, expected: Any) -> bool:
 def has_length(now: Any, expected: Any) -> bool:
     """A list or tuple of this (type, length)."""
     return type(now) is expected[0] and len(now) == expected[1]
+
+
+def has_content(now: Any, expected: Any) -> bool:
+    """An array of the same type, shape and elements."""
+    return (
+        isinstance(now, np.ndarray)
+        and now.dtype == expected.dtype
+        and np.array_equal(now, expected)
+    )
 
 
 def same_constant(value: Any, expected: Any) -> bool:

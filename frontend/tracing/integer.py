@@ -171,10 +171,12 @@ class TracedSize:
         return self.number().__array__()
 
     def __repr__(self) -> str:
-        return dim_text(self.now())
+        if not self.tracing.alive:  # a debugger, or a message about a value that leaked
+            return dim_text(self.now())
+        return repr(self.__index__())
 
     def __format__(self, spec: str) -> str:
-        return format(self.__index__(), spec) if spec else repr(self)
+        return format(self.__index__(), spec)
 
     def __copy__(self) -> TracedSize:
         return self

@@ -10,10 +10,10 @@ Not here: flattening of containers, checking of later calls.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tracemill.compiler.dims import Size
+from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import DType
 
 

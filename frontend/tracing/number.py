@@ -20,7 +20,8 @@ from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
 from .concrete import concrete
 from .integer import TracedSize
-from .state import Trace
+from .lifting import lift
+from .state import Trace, current
 from .tensor import number_error
 
 KINDS: dict[type, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
@@ -208,7 +209,8 @@ def arithmetic(name: str, left: Any, right: Any) -> Any:
     first, second = _kind_of(left), _kind_of(right)
     if first is None or second is None:
         return NotImplemented
-    trace: Trace = left.tracing if type(left) is TracedNumber else right.tracing
+    own: Trace = left.tracing if type(left) is TracedNumber else right.tracing
+    trace = current() or own
     kind = max(first, second, least, key=_RANK.__getitem__)
     if name == "pow" and kind is int:
         kind = _power_kind(right)
@@ -218,6 +220,8 @@ def arithmetic(name: str, left: Any, right: Any) -> Any:
         _check_divisor(trace, right, second_value)
     elif name == "pow" and _is_negative(right):
         _check_divisor(trace, left, first_value)
+    if name == "pow" and kind is float:
+        _check_power(trace, left, right, first_value, second_value)
     made = trace.emit(op, first_value, second_value)
     return TracedNumber(trace, made, result or kind)
 
@@ -238,6 +242,28 @@ def _check_divisor(trace: Trace, divisor: Any, value: Value) -> None:
     trace.emit("check", trace.emit("not_equal", value, zero), code="TM252")
 
 
+def _check_power(trace: Trace, base: Any, exponent: Any, x: Value, p: Value) -> None:
+    """Fail the call where Python's power of floats is complex, or divides by zero."""
+    if type(base) in KINDS and base > 0:
+        return
+    zero = trace.literal(0, F64)
+    if type(exponent) is TracedNumber:
+        fine = trace.emit("logical_or", trace.emit("greater_equal", p, zero),
+                          trace.emit("not_equal", x, zero))  # fmt: skip
+        trace.emit("check", fine, code="TM252")
+    if exponent.kind is float if type(exponent) is TracedNumber else not _is_whole(exponent):
+        whole = trace.emit("equal", trace.emit("floor", p), p)
+        # NaN and infinities are real numbers to Python here
+        ordinary = trace.emit("logical_and", trace.emit("isfinite", x), trace.emit("isfinite", p))
+        wrong = trace.emit("logical_and", ordinary, trace.emit("less", x, zero))
+        fine = trace.emit("logical_or", whole, trace.emit("logical_not", wrong))
+        trace.emit("check", fine, code="TM253")
+
+
+def _is_whole(exponent: Any) -> bool:
+    return type(exponent) is not float or exponent.is_integer()
+
+
 def _power_kind(exponent: Any) -> type:
     """int, or float where the exponent is negative, which a run-time one is fixed to tell."""
     return float if int(exponent) < 0 else int
@@ -256,7 +282,7 @@ def _kind_of(number: Any) -> type | None:
 def _value_of(trace: Trace, number: Any, dtype: DType) -> Value:
     if type(number) is TracedNumber:
         number.tracing.check_alive(number.made)
-        return trace.cast(number.value, dtype)
+        return trace.cast(number.value if number.tracing is trace else lift(trace, number), dtype)
     if type(number) is TracedSize:
         return trace.cast(trace.size_value(number.now()), dtype)
     return trace.literal(number, dtype)

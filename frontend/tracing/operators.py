@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tracemill.compiler.types import F64
+
 _BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
     "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
@@ -74,6 +76,9 @@ def _power(self: Any, other: Any) -> Any:
             function = np.sqrt
         if function is not None:
             return _alive(self).dispatch.ufunc(function, "__call__", (self,), {})
+    if type(other) is float and other == 0.5 and self.dtype.kind == "f":
+        # the operator of NumPy's scalars is the power itself, np.power of 0.5 is not
+        other = _alive(self).dispatch.python_number(self.tracing.literal(other, F64))
     return _forward(np.power)(self, other)
 
 

@@ -12,6 +12,7 @@ Not here: noticing the reads (intercept/).
 from __future__ import annotations
 
 import enum
+import functools
 import types
 from array import array
 from collections import ChainMap, UserDict, UserList, deque
@@ -22,6 +23,7 @@ import numpy as np
 
 from .access import Access, FlatArgument, HeldObject
 from .guards import CaptureGuard, has_length, is_identical, is_same
+from .outside import Outside
 from .source import user_location
 
 if TYPE_CHECKING:
@@ -45,10 +47,26 @@ class Paths:
         self._found: dict[int, tuple[Any, str, Access]] = {}
         self._guarded: set[str] = set()
         self._written: set[tuple[int, str]] = set()
+        self.outside = Outside()
 
     def add_argument(self, value: Any, leaf: int, name: str) -> None:
         """A static argument: its attributes are guarded where they are read."""
         self.note(value, name or f"argument {leaf}", Access(FlatArgument(leaf)), rebindable=False)
+
+    def add_bound(self, function: Any) -> None:
+        """What a function is bound to: the object of a method, the arguments of a partial, an
+        object that is called. Their attributes are guarded where they are read."""
+        if isinstance(function, types.MethodType):
+            self._hold(function.__self__, "self")
+        elif isinstance(function, functools.partial):
+            for part in (*function.args, *function.keywords.values()):
+                self._hold(part, "an argument of the partial")
+            self.add_bound(function.func)
+        elif not isinstance(function, _FUNCTIONS):
+            self._hold(function, "self")
+
+    def _hold(self, item: Any, path: str) -> None:
+        self.note(item, path, Access(HeldObject(item)), rebindable=False)
 
     def source_of(self, array: Any) -> tuple[str, Access] | None:
         """(name, getter) of a captured array, which is then guarded to be that object."""
@@ -57,6 +75,8 @@ class Paths:
             return None
         _, path, read = found
         self._guard(path, read, is_identical, array, "the function uses this array")
+        if not read.steps:  # "global table of a.module", "table of an.enclosing.<locals>.function"
+            return path.removeprefix("global ").split(" of ")[0], read
         return path.rsplit(".", 1)[-1].removeprefix("global ").split(" of ")[0], read
 
     def found(self) -> list[Any]:
@@ -88,8 +108,11 @@ class Paths:
             self._container(item, path, read)
         elif isinstance(item, _BAGS):
             self._bag(item, path, read)
-        elif rebindable:
-            self._guard(path, read, is_identical, item, "this object is used")
+        else:
+            if isinstance(item, types.MethodType | functools.partial):
+                self.add_bound(item)
+            if rebindable:
+                self._guard(path, read, is_identical, item, "this object is used")
 
     def note_immutable(self, items: tuple[Any, ...], path: str, read: Access) -> None:
         """A tuple that is replaced as a whole, such as the defaults of a function."""
@@ -132,6 +155,12 @@ class Paths:
     def wrote(self, owner: Any, name: str) -> None:
         """``owner.name`` is assigned by the function itself."""
         self._written.add((id(owner), name))
+        self.outside.attribute(owner, name)
+
+    def wrote_item(self, owner: Any, key: Any) -> None:
+        """``owner[key]`` is, of a list or dict that was there before the trace."""
+        if type(owner) in (list, dict) and self.is_captured(owner):
+            self.outside.item(owner, key)
 
     def _container(self, item: Any, path: str, read: Access) -> None:
         if isinstance(item, dict):

@@ -8,11 +8,11 @@ Not here: checking guards, binding data.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Graph
+from tracemill.compiler.records import dataclass
 
 from .guards import Guard
 from .state import Input

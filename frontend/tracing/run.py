@@ -15,10 +15,10 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
+from functools import partial
 from typing import Any
 
 import numpy as np
-import optree
 
 from tracemill.compiler.dims import Dim
 from tracemill.compiler.ir.graph import Graph, Value
@@ -28,25 +28,21 @@ from ..intercept.entry import intercepted
 from ..numpy.dispatch import DISPATCH
 from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
-from .capture import capture, refuse_shared_memory
+from .box import Boxes, SharedBase
+from .capture import capture, refuse_outer
 from .guards import StridesGuard
 from .integer import TracedSize
 from .leaves import ArrayLeaf, Leaf, MadeLeaf, NumpyScalarLeaf, ScalarLeaf
 from .number import KINDS, TracedNumber
 from .paths import Paths
 from .result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput, TraceResult
+from .sharing import Sharing
 from .state import Input, Trace, fail, stored_outside
 from .tensor import TracedArray, TracedScalar
 from .views import Base, argument_strides
 
 Flatten = Callable[[Any], tuple[Sequence[Any], Any]]
 Rebuild = Callable[[list[Any]], tuple[Sequence[Any], Mapping[str, Any]]]
-
-
-def flatten_results(results: Any) -> tuple[Sequence[Any], Any]:
-    """The default `flatten`: optree, None is a leaf."""
-    leaves, structure = optree.tree_flatten(results, none_is_leaf=True)
-    return leaves, structure
 
 
 def trace(
@@ -56,13 +52,14 @@ def trace(
     *,
     hints: Mapping[str, int] | None = None,
     name: str = "",
-    flatten: Flatten = flatten_results,
+    flatten: Flatten,
+    sharings: Sequence[Sharing] = (),
 ) -> TraceResult:
     """Run `function` once on traced arguments.
 
     leaves: its flat arguments. rebuild: makes (args, kwargs) of the traced leaves; without it
     they are the positional arguments. hints: the size of each symbol in the example call.
-    flatten: (results) -> (leaves, structure).
+    flatten: (results) -> (leaves, structure). sharings: memory that arrays share.
     Exceptions of the function pass through.
     """
     name = name or getattr(function, "__name__", "function")
@@ -71,12 +68,18 @@ def trace(
         made: list[Any] = []
         for index, leaf in enumerate(leaves):
             made.append(_argument(running, leaf, index, made))
+        if sharings:
+            running.boxes = Boxes(running, sharings, partial(capture, running))
+            running.boxes.add_arguments(made)
         args, keywords = rebuild(made) if rebuild is not None else (made, {})
         results = intercepted(function, running)(*args, **keywords)
+        running.paths.outside.check()
         stored = running.hide()
         if stored:
             raise stored_outside(stored[0])
         flat, structure = flatten(results)
+        if sharings:
+            running.boxes.add_missing()
         return _finished(running, flat, structure, made)
 
 
@@ -203,7 +206,10 @@ def _written(running: Trace, made: Sequence[Any]) -> dict[int, Value]:
     for item in (*made, *captured):
         if type(item) is TracedArray and item.tracing is running:
             base = item.base_memory
-            if base.version and base.input is not None:
-                refuse_shared_memory(running, base.input)
+            written = base.is_written if isinstance(base, SharedBase) else base.version > 0
+            if isinstance(base, SharedBase) and base.is_whole:
+                base = base.box.whole or base  # all of them are this memory
+            if written and base.input is not None:
+                refuse_outer(running, base.input)
                 found[base.input] = base.value
     return found

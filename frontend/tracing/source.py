@@ -11,29 +11,28 @@ from __future__ import annotations
 import functools
 import linecache
 import os
+import site
 import sys
-import sysconfig
 from types import CodeType, FrameType, FunctionType
 
 import numpy as np
 
 from tracemill.compiler.ir.graph import Location
 
-
-def _folders() -> tuple[str, ...]:
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    root = os.path.dirname(here)
-    layers = [os.path.join(root, name) for name in ("compiler", "runtime", "backends")]
-    return tuple(
-        os.path.join(folder, "") for folder in (here, *layers, os.path.dirname(np.__file__))
-    )
-
-
-OWN_FOLDERS = _folders()
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The layers below are inside the package, or beside this one in a checkout.
+_LAYERS = [
+    os.path.join(os.path.dirname(_HERE), name) for name in ("compiler", "runtime", "backends")
+]
+OWN_FOLDERS = (
+    os.path.join(_HERE, ""),
+    *[os.path.join(folder, "") for folder in _LAYERS],
+    os.path.join(os.path.dirname(np.__file__), ""),
+)
+# What `sysconfig` would say after reading the whole configuration of the interpreter's build.
 _LIBRARY_FOLDERS = tuple(
     os.path.join(os.path.realpath(path), "")
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    if (path := sysconfig.get_paths().get(name))
+    for path in (os.path.dirname(os.__file__), *site.getsitepackages())
 )
 _COMPILED_PACKAGES: set[str] = set()
 # Code objects of different files may be equal, so they are told apart by identity and kept alive.

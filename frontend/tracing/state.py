@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,10 +21,11 @@ from tracemill.compiler.dims import Dim, Size
 from tracemill.compiler.errors import TracemillError, error
 from tracemill.compiler.ir.builder import Builder
 from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.records import dataclass, replace
 from tracemill.compiler.types import DType, TensorType, dtype_of
 
 from .access import Access
-from .guards import CaptureGuard, ScalarGuard, StridesGuard
+from .guards import CaptureGuard, ScalarGuard, StridesGuard, has_content
 from .sizes import Sizes
 from .source import user_location
 
@@ -63,6 +64,9 @@ class Input:
     location: Location | None = None
 
 
+_SMALL_CONSTANT = 16  # elements
+
+
 class _Current(threading.local):
     trace: Trace | None = None
 
@@ -99,6 +103,7 @@ class Trace:
     alive: bool = True
     captured: dict[Any, Any] = field(default_factory=dict)
     paths: Any = None
+    boxes: Any = None
     variables: dict[str, Any] = field(default_factory=dict)
     known: dict[Value, Any] = field(default_factory=dict)
     named: set[Value] = field(default_factory=set)
@@ -109,6 +114,8 @@ class Trace:
     _dim_values: dict[Size, Value] = field(default_factory=dict)
     _literals: dict[Any, Value] = field(default_factory=dict)
     layouts: dict[int, StridesGuard] = field(default_factory=dict)
+    states: dict[str, Value] | None = None  # of a region: what variables hold now
+    assigned: dict[str, Any] = field(default_factory=dict)
     _fixed_leaves: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -128,10 +135,21 @@ class Trace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.hide()
+        if self.states is None:
+            self.hide()
         _CURRENT.trace = self.outer
         self.sizes.listeners.remove(self.replace)
         self.alive = False
+
+    def become_region(self) -> None:
+        """Be the trace of a body of control flow: what is outside is the enclosing trace's."""
+        assert self.outer is not None
+        self.states = {}
+        self.paths, self.shown, self.inlined = (
+            self.outer.paths,
+            self.outer.shown,
+            self.outer.inlined,
+        )
 
     def hide(self) -> list[str]:
         """Put arrays back where traced ones stood for them. Gives the keys under which the
@@ -154,6 +172,20 @@ class Trace:
         self.inputs.append(item)
         self.by_param[value] = item
         return value
+
+    def lifted(self, value: Value) -> Value:
+        """A value of the enclosing trace as an input of this one; small constants anew."""
+        found = self.captured.get(value)
+        if found is None:
+            array = None if value.node is None else value.node.attrs.get("value")
+            if isinstance(array, np.ndarray) and array.size <= _SMALL_CONSTANT:
+                found = self.builder.constant(array)
+            else:
+                source = Input("outer", value.name, value=value, location=user_location())
+                found = self.add_input(source, value.tensor)
+            self.captured[value] = found
+        made: Value = found
+        return made
 
     def emit(self, op: str, *operands: Value, **attrs: Any) -> Any:
         """Make a node: its result, or a tuple of them.
@@ -226,6 +258,9 @@ class Trace:
     def _size_value(self, size: Size) -> Value:
         if isinstance(size, int):
             return self.builder.constant(np.int64(size))
+        if self.states is not None:  # outside, so that no trip computes it again
+            assert self.outer is not None
+            return self.lifted(self.outer.size_value(size))
         positive = _part(size, 1)
         negative = _part(size, -1)
         count = self.emit("iota", size=positive + 1)
@@ -259,6 +294,17 @@ class Trace:
         if leaf not in self._fixed_leaves:
             self._fixed_leaves.add(leaf)
             self.guards.append(ScalarGuard(leaf, value, reason, user_location()))
+
+    def fix_captured(self, source: Input, reason: str) -> None:
+        """Guard a captured array by its content."""
+        assert source.read is not None
+        known = [g for g in self.guards if isinstance(g, CaptureGuard) and g.check is has_content]
+        if not any(guard.read is source.read for guard in known):
+            content = source.value.copy()
+            place = user_location()
+            self.guards.append(
+                CaptureGuard(source.name, source.read, has_content, content, reason, place)
+            )
 
     def fix_layout(self, inputs: frozenset[int]) -> None:
         """Guard the strides of arguments: a decision depends on them."""
@@ -317,8 +363,9 @@ def require_dtype(numpy_dtype: Any) -> DType:
 def _checked(number: int, dtype: DType) -> Any:
     try:
         return dtype.numpy.type(number)
-    except OverflowError as problem:
-        raise fail("TM246", str(problem)) from None
+    except OverflowError:
+        name = dtype.numpy.name
+        raise fail("TM246", f"Python integer {number} out of bounds for {name}") from None
 
 
 def _item(place: Any, key: Any) -> Any:

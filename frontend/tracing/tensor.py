@@ -23,7 +23,7 @@ from .concrete import concrete
 from .integer import user_size
 from .operators import InPlaceOperators, Operators
 from .source import source_line, user_location
-from .state import Trace, fail
+from .state import Trace, current, fail
 from .views import Base, Step, Strides, contiguous_strides, read_steps, write_steps
 
 
@@ -258,9 +258,20 @@ class TracedArray(InPlaceOperators, Traced):
         self._value = content
         self._version = base.version
 
+    def lie_in(self, base: Base) -> None:
+        """Take `base`, whose content is this whole array's, for its memory."""
+        self.base_memory = base
+        self._value, self._version = base.value, base.version
+
     def require_writeable(self) -> None:
         """Refuse read-only memory. Raises ValueError."""
         self.tracing.check_alive(self.made)
+        if self.tracing is not current():
+            raise fail(
+                "TM106",
+                f"{self!r} belongs to the enclosing function and is written in an inner one",
+                hint="carry it: return the new value from the inner function",
+            )
         if not self.is_writeable:
             raise fail("TM247", "assignment destination is read-only")
 

@@ -11,12 +11,13 @@ Not here: what user code writes to get a view (numpy/indexing.py, numpy/movement
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import DType, TensorType
+from tracemill.compiler.records import dataclass
+from tracemill.compiler.types import DType
 
 if TYPE_CHECKING:
     from .state import Trace
@@ -295,22 +296,44 @@ def reshaped_strides(
 
 
 def fresh_strides(
-    types: list[TensorType], strides: list[Strides | None], shape: tuple[Size, ...]
+    shapes: Sequence[tuple[Size, ...]], strides: Sequence[Strides], shape: tuple[Size, ...]
 ) -> Strides | None:
-    """Strides NumPy gives to a new elementwise result: the operands' axis order, if they agree.
+    """Strides NumPy gives to a new result of these operands, which broadcast to `shape`.
 
-    None stands for C-contiguous. Sizes in strides are compared by their order in the operand
-    that has the full rank.
+    None stands for C-contiguous. Two axes are in the order in which an operand has them, but
+    where operands disagree, in C order; an axis of size 1 or a stride of 0 has no say.
     """
-    orders = {
-        _axis_order(t.shape, s)
-        for t, s in zip(types, strides)
-        if len(t.shape) == len(shape) and t.shape == shape
-    }
-    if len(orders) != 1:
-        return None
-    (order,) = orders
-    if order is None or order == tuple(range(len(shape))):
+    rank = len(shape)
+    rows = [
+        (*(0,) * (rank - len(own)), *(0 if n == 1 else abs_size(s) for n, s in zip(own, steps)))
+        for own, steps in zip(shapes, strides)
+    ]
+    order: list[int] = []  # the fastest first
+    for axis in reversed(range(rank)):
+        place = len(order)
+        for at in range(len(order) - 1, -1, -1):
+            swap = _goes_before(rows, axis, order[at])
+            if swap is False:
+                break
+            place = at if swap else place
+        order.insert(place, axis)
+    return laid_out(tuple(reversed(order)), shape)
+
+
+def _goes_before(rows: Sequence[Strides], axis: int, other: int) -> bool | None:
+    """Whether an axis moves in smaller steps than one further in; None where that is unclear."""
+    found = None
+    for row in rows:
+        if row[axis] != 0 and row[other] != 0:
+            if not _smaller(row[axis], row[other]):
+                return False
+            found = True
+    return found
+
+
+def laid_out(order: tuple[int, ...], shape: tuple[Size, ...]) -> Strides | None:
+    """Strides of axes that lie in this order, the slowest first; None for C order."""
+    if order == tuple(range(len(shape))):
         return None
     made: list[Size] = [0] * len(shape)
     step: Size = 1
@@ -318,24 +341,6 @@ def fresh_strides(
         made[axis] = step
         step = step * shape[axis]
     return tuple(made)
-
-
-def _axis_order(shape: tuple[Size, ...], strides: Strides | None) -> tuple[int, ...] | None:
-    """The axes from the slowest to the fastest in memory; None where that is unclear."""
-    if strides is None:
-        return tuple(range(len(shape)))
-    order: list[int] = []
-    for axis, stride in enumerate(strides):
-        place = len(order)
-        for at in range(len(order), 0, -1):
-            other = strides[order[at - 1]]
-            if other == 0 or stride == 0:  # repeated elements: no order between these two
-                continue
-            if not _smaller(abs_size(other), abs_size(stride)):
-                break
-            place = at - 1
-        order.insert(place, axis)
-    return tuple(order)
 
 
 def argument_strides(

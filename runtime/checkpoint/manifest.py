@@ -16,10 +16,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from ...compiler.errors import TracemillError, error
+from ...compiler.records import dataclass
 from ...compiler.types import DType, TensorType, dtype_named
 
 NAME = "manifest.json"

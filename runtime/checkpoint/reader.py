@@ -16,13 +16,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from ...compiler.errors import TracemillError, error
+from ...compiler.records import dataclass
 from ...compiler.types import BOOL, TensorType
 from ..files import DiskFiles, File, Files, read_all
 from .manifest import MAX_BYTES, NAME, DataFile, Manifest, Tensor, damaged, decode, refuse_foreign

@@ -27,7 +27,9 @@ def copy_kernel(axis="i", size="n", vector=16):
 
 
 def test_every_statement_has_an_emitter():
-    assert set(EMITTERS) == set(language.Statement.__args__)
+    steps = {language.Sort, language.Search, language.Select}  # of a sort, a kernel of its own
+    assert not steps & set(EMITTERS)
+    assert set(EMITTERS) | steps == set(language.Statement.__args__)
 
 
 def test_equal_kernels_compile_once_whatever_their_names():

@@ -13,7 +13,8 @@ import tracemill as tm
 from kernel_runner import sym
 from tracemill import engine
 from tracemill.backends.cpu.backend import CpuBackend
-from tracemill.backends.cpu.templates import families, filled, template
+from tracemill.backends.cpu.mapped import filled
+from tracemill.backends.cpu.templates import families, template
 from tracemill.backends.cpu.worker import compiled
 from tracemill.backends.llvm.machine import host_machine, level_machine
 from tracemill.backends.llvm.native.objects import LinkError

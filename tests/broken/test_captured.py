@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from array import array
 from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque, namedtuple
@@ -176,3 +177,97 @@ def test_chance_is_not_frozen() -> None:
             tm.jit(draw)(X)
     seeded = lambda x: x * random.Random(1).random() + np.random.default_rng(0).normal(size=3)
     np.testing.assert_array_equal(tm.jit(seeded)(X), seeded(X))
+
+
+class Scaled:
+    def __init__(self) -> None:
+        self.by = 1.0
+
+    def method(self, x: Any) -> Any:
+        return x * self.by
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.by
+
+
+BOUND: dict[str, Callable[[Scaled], Callable[..., Any]]] = {
+    "a method": lambda thing: thing.method,
+    "a partial": lambda thing: functools.partial(Scaled.method, thing),
+    "a partial of a method": lambda thing: functools.partial(thing.method),
+    "an object that is called": lambda thing: thing,
+    "a method called by another function": lambda thing: (lambda m: lambda x: m(x))(thing.method),
+    "a partial called by another function": lambda thing: (lambda m: lambda x: m(x))(
+        functools.partial(Scaled.method, thing)
+    ),
+}
+
+
+@pytest.mark.parametrize("form", BOUND)
+def test_attributes_of_what_a_function_is_bound_to_are_never_stale(form: str) -> None:
+    thing = Scaled()
+    act = tm.jit(BOUND[form](thing))
+    for by in (1.0, 2.0, 3.0, 1.0):
+        thing.by = by
+        assert act(np.ones(2)).tolist() == [by, by]
+
+
+OPERATIONS: list[Callable[..., Any]] = [np.sin, np.cos, np.exp, lambda x: -x]
+
+
+def test_elements_of_a_captured_array_of_integers_may_be_python_s_and_are_never_stale() -> None:
+    picks = np.array([[0, 1], [2, 3]])
+
+    @tm.jit
+    def act(x: Any, row: int) -> Any:
+        for pick in picks[row]:
+            x = OPERATIONS[pick](x)
+        return x
+
+    def want(row: int) -> Any:
+        return OPERATIONS[picks[row][1]](OPERATIONS[picks[row][0]](X))
+
+    for _ in range(2):
+        for row in (0, 1):
+            np.testing.assert_allclose(act(X, row), want(row), rtol=1e-14)
+    picks[1, 0] = 0
+    for row in (0, 1):
+        np.testing.assert_allclose(act(X, row), want(row), rtol=1e-14)
+    count = len(act.explain_recompiles())
+    act(X, 0), act(X, 1)
+    assert len(act.explain_recompiles()) == count
+
+
+def test_other_uses_of_such_elements() -> None:
+    flags, sizes, steps = np.array([True, False]), [np.array([2, 3]), np.array([4])], np.uint8([3])
+
+    @tm.jit
+    def act(x: Any) -> Any:
+        made = np.zeros(int(sizes[0][1])) if flags[0] and not flags[1] else np.ones(2)
+        for _ in range(steps[0]):
+            made = made + x.sum()
+        return made, [x] * int(sizes[1][0]), float(sizes[0].sum())
+
+    made, rows, total = act(X)
+    assert (made.tolist(), len(rows), total) == ([9.0] * 3, 4, 5.0)
+    flags[1] = True
+    assert act(X)[0].tolist() == [10.0] * 2
+    assert "flags is array([ True, False])" in str(act.explain_recompiles())
+
+
+def test_a_captured_array_written_by_the_function_and_asked_for_numbers_is_as_in_numpy() -> None:
+    places = np.array([0, 2])
+
+    @tm.jit
+    def act(x: Any) -> Any:
+        places[0] = places[0] + 1
+        return x[int(places[0])] * 1
+
+    for at in (1, 2):
+        assert act(X) == X[at]
+        assert places[0] == at
+
+
+def test_numbers_of_captured_floats_stay_unknown() -> None:
+    table = np.array([0.5])
+    with pytest.raises(TypeError, match=r"\[TM102\]"):
+        tm.jit(lambda x: OPERATIONS[int(table[0])](x))(X)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import weakref
 from collections import deque
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.runtime.store import VariableStore
 
 pytestmark = pytest.mark.cpu
 
@@ -76,3 +79,69 @@ def test_only_variables_are_saved(tmp_path: Any) -> None:
         tm.save(tmp_path / "c", variable)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="got a ndarray among them"):
         tm.save(tmp_path / "c", [np.zeros(2)])  # type: ignore[list-item]
+
+
+def _buffer(variable: tm.Variable) -> weakref.ref[Any]:
+    """The memory that a variable's value lies in."""
+    return weakref.ref(variable.store.cell(variable.name).array)
+
+
+def test_a_variable_nobody_refers_to_gives_its_memory_back() -> None:
+    store = VariableStore()
+    w = tm.Variable(np.ones(1000), name="gone", store=store)
+    memory = _buffer(w)
+    w.assign(np.zeros(1000))
+    assert store.names() == ["gone"]
+    del w
+    gc.collect()
+    assert store.names() == []
+    assert memory() is None
+    assert tm.Variable(2.0, name="gone", store=store).read() == 2
+
+
+def _accumulate(w: tm.Variable) -> Any:
+    @tm.jit
+    def act(x: Any) -> Any:
+        w.assign_add(x)
+        return w.read()
+
+    return act
+
+
+def test_a_compiled_function_keeps_its_variables_as_long_as_it_lives() -> None:
+    store = VariableStore()
+    act = _accumulate(tm.Variable(np.ones(100), name="held", store=store))
+    memory = weakref.ref(store.cell("held").array)
+    act(np.ones(100))
+    gc.collect()
+    assert store.names() == ["held"]
+    assert act(np.ones(100))[0] == 3
+    del act
+    gc.collect()
+    assert store.names() == []
+    assert memory() is None
+
+
+def _trained(store: VariableStore) -> Any:
+    w = tm.Variable(np.ones(10), name="w", store=store)
+    optimiser = tm.optim.Adam([w], lr=0.1)
+
+    @tm.jit
+    def step(x: Any) -> Any:
+        loss = (w * x).sum()
+        optimiser.apply(tm.gradients(loss, [w]))
+        return loss
+
+    step(np.ones(10))
+    return step
+
+
+def test_a_training_step_and_its_optimiser_leave_nothing_behind() -> None:
+    store = VariableStore()
+    step = _trained(store)
+    memories = [weakref.ref(store.cell(name).array) for name in store.names()]
+    assert len(memories) > 1
+    del step
+    gc.collect()
+    assert store.names() == []
+    assert [memory() for memory in memories] == [None] * len(memories)

@@ -62,12 +62,16 @@ def test_each_pass_is_logged_with_its_nodes_and_time(run_python, tmp_path):
     assert int(rows[6][2]) < int(rows[6][1])
 
 
-def test_cache_hits_and_misses_are_logged_by_kernel(run_python, tmp_path):
+def test_cache_hits_and_misses_are_logged_by_plan_and_kernel(run_python, tmp_path):
     first = lines(run_python, tmp_path, "cache")
-    assert re.fullmatch(r"tracemill cache: miss \w+ [0-9a-f]{12}", first[0])
-    assert re.fullmatch(r"tracemill cache: hit \w+ [0-9a-f]{12}, in this process", first[-1])
-    second = lines(run_python, tmp_path, "cache")
-    assert second[0] == first[0].replace("miss", "hit")
+    assert re.fullmatch(r"tracemill cache: miss plan [0-9a-f]{12}", first[0])
+    assert re.fullmatch(r"tracemill cache: miss \w+ [0-9a-f]{12}", first[1])
+    assert first[-1] == first[0].replace("miss", "hit")  # the same function, jitted again
+    assert lines(run_python, tmp_path, "cache") == [first[-1]] * 2
+    made = lines(run_python, tmp_path, "cache,kernels")  # kernels are shown where they are made
+    shown = [line for line in made if line.startswith("tracemill cache:")]
+    assert shown[0] == first[1].replace("miss", "hit")
+    assert re.fullmatch(r"tracemill cache: hit \w+ [0-9a-f]{12}, in this process", shown[-1])
 
 
 def test_recompiles_are_logged_with_their_reason(run_python, tmp_path):

@@ -40,11 +40,12 @@ class FellBack(AssertionError):
 def only_kernels() -> Iterator[list[str]]:
     """NumPy and the evaluator raise; yields the functions that a profiler saw."""
     with pytest.MonkeyPatch.context() as patch:
-        for place in (np, np.linalg):
-            for name in place.__all__:
-                found = getattr(place, name)
-                if callable(found) and not isinstance(found, type):
-                    patch.setattr(place, name, _raising(name))
+        # Looked up before anything is replaced: some parts of NumPy are loaded when asked for.
+        there = [(place, name, getattr(place, name)) for place in (np, np.linalg)
+                 for name in place.__all__]  # fmt: skip
+        for place, name, found in there:
+            if callable(found) and not isinstance(found, type):
+                patch.setattr(place, name, _raising(name))
         for module in list(sys.modules.values()):
             for name in ("evaluate", "evaluate_node"):
                 if vars(module).get(name, 0) is getattr(evaluator, name, None):
@@ -125,7 +126,8 @@ def expressions() -> list[Line]:
     words = ("np.sum(", "prod(", "mean(", "var(", "std(", "max(", "min(", "argm", "cum", "any(",
              "all(", "@", "dot(", "einsum", "matmul", "inner", "outer", "tensordot", "concatenate",
              "stack", "pad(", "roll", "tile", "repeat", "where(", "take", "clip", "astype", "diff",
-             "tril", "eye", "arange", "linspace", "indices", "round", "norm")  # fmt: skip
+             "tril", "eye", "arange", "linspace", "indices", "round", "norm", "sort", "partition",
+             "search", "digitize", "histogram", "bincount", "median", "quantile")  # fmt: skip
     found = [line for line in lines() if line.noise != "write"]
     return [line for line in found if any(word in line.text for word in words)]
 
@@ -144,6 +146,32 @@ def test_other_functions_run_in_kernels(line: Line, rng: np.random.Generator) ->
     body = text.format(*letters)
     function = eval(f"lambda {', '.join(letters)}: ({body} + 0,)", {"np": np})
     compiled_alone(function, args, again)
+
+
+@pytest.mark.parametrize("body", [
+    "np.partition(x, 1)", "np.median(x, axis=0)", "np.quantile(x, [0.2, 0.5])", "np.lexsort(x)",
+    "np.percentile(x, 30, axis=1, method='midpoint')", "np.digitize(x, [0, 1])",
+    "np.bincount((4 * x[0]).astype(int), minlength=9)", "np.histogram(x, 4)[0]",
+    "tm.unique(x, 9)", "tm.top_k(x, 2)[0]", "np.searchsorted(np.sort(x[0]), x)",
+    "np.sort(x * 1j, axis=0)",
+])  # fmt: skip
+def test_functions_of_order_run_in_kernels(body: str, rng: np.random.Generator) -> None:
+    function = eval(f"lambda x: ({body} + 0,)", {"np": np, "tm": tm})
+    compiled_alone(function, *[[values(rng, "f8", (3, 3))] for _ in range(2)])
+
+
+@pytest.mark.parametrize("body", [
+    "tm.nn.conv(x, w, padding=1)", "tm.nn.conv(x, w, stride=2)", "tm.nn.max_pool(x, 2)",
+    "tm.nn.conv(x, w[:, :1], groups=4)", "tm.nn.conv_transpose(x, w, stride=2)",
+    "tm.nn.avg_pool(x, 3, stride=1, padding=1)", "tm.nn.group_norm(x, 2)",
+    "tm.grad(lambda x: np.sum(tm.nn.conv(x, w, stride=2) ** 2))(x)",
+    "tm.grad(lambda w: np.sum(tm.nn.conv(x, w, stride=2) ** 2))(w)",
+    "tm.grad(lambda x: np.sum(tm.nn.max_pool(x, 2) ** 2))(x)",
+])  # fmt: skip
+def test_functions_of_images_run_in_kernels(body: str, rng: np.random.Generator) -> None:
+    function = eval(f"lambda x, w: ({body} + 0,)", {"np": np, "tm": tm})
+    args = [[values(rng, "f8", s) for s in ((n, 4, 9, 8), (4, 4, 3, 3))] for n in (2, 3)]
+    compiled_alone(function, *args)
 
 
 def test_the_watch_sees_a_function_that_falls_back() -> None:

@@ -4,14 +4,14 @@ A program is a list of steps over numbered values; the first values are its para
 grown by running NumPy itself for three choices of sizes at once, so that each step is valid for
 all of them.
 
-Not here: the expressions (tests/support/numpy_lines.py), comparing (judge.py).
+Not here: the expressions (tests/support/numpy_lines.py), one step (steps.py), which steps are no
+good for a comparison (tame.py), comparing (judge.py).
 """
 
 from __future__ import annotations
 
 import functools
 import linecache
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,13 @@ import ml_dtypes
 import numpy as np
 
 from lanes import edge_values
-from numpy_lines import CHOICES, KINDS, Line, kind_of, lines
+from numpy_lines import CHOICES, KINDS, Line, lines
 from tracemill.compiler.types import dtype_of
 
+from .steps import BF16, WRITTEN, Step, run_step
+from .tame import is_laid_out_by_numpy, is_tame
+
 LINES = lines()
-BF16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = [
     *(np.dtype(name) for name in "? b h i l B H I L e f d F D f d l d f".split()),
 ]  # fmt: skip
@@ -33,21 +35,6 @@ WITH_BF16 = [BF16, BF16, *(np.dtype(name) for name in "?fd")]  # what ml_dtypes 
 SHAPES = ("n", "nm", "mn", "m", "nm", "1m", "n1", "", "2n", "nn", "mnm")
 NAMES = "abcdef"
 MOST_ELEMENTS = 3000
-
-
-@dataclass(frozen=True)
-class Step:
-    """`text` with its choices made, still with `{0}`, `{1}`... for the operands."""
-
-    text: str
-    operands: tuple[int, ...]
-    noise: str
-    line: str = ""  # the text before the choices
-
-    @property
-    def writes(self) -> bool:
-        """Whether it is a statement."""
-        return self.noise == "write"
 
 
 @dataclass(frozen=True)
@@ -107,25 +94,6 @@ class Program:
             return Program(self.parameters, steps, tuple(place[o] for o in outputs))
         except KeyError:  # a write to something else: keep all
             return Program(self.parameters, self.steps, outputs)
-
-
-@functools.cache
-def step_function(text: str, count: int, statement: bool) -> Callable[..., Any]:
-    """A step as a function of its operands."""
-    names = [f"o{i}" for i in range(count)]
-    space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes}
-    body = text.format(*names)
-    if not statement:
-        made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {body}", space)
-        return made
-    exec(f"def run({', '.join(names)}):\n    {body}\n", space)
-    run: Callable[..., Any] = space["run"]
-    return run
-
-
-def run_step(step: Step, operands: Sequence[Any]) -> Any:
-    """What NumPy makes of it; an array in place of a Python bool or int."""
-    return step_function(step.text, len(operands), step.writes)(*operands)
 
 
 # -- arguments
@@ -192,11 +160,11 @@ def _copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     made: np.ndarray[Any, Any] = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
     if array.flags.writeable:
         made[...] = array
-    elif array.size:
-        made[tuple(slice(None, 1) if not s else slice(None) for s in array.strides)] = array[
-            tuple(slice(None, 1) if not s else slice(None) for s in array.strides)
-        ]
-        made.flags.writeable = False
+        return made
+    if array.size:
+        once = tuple([slice(None) if stride else slice(None, 1) for stride in array.strides])
+        made[once] = array[once]
+    made.flags.writeable = False
     return made
 
 
@@ -288,9 +256,9 @@ class Grower:
     def _run(self, step: Step, values: Sequence[Any]) -> Any:
         """The result; None where the step is no good for a test."""
         operands = [values[i] for i in step.operands]
-        if any(o is WRITTEN for o in operands) or not _tame(step, operands):
+        if any(o is WRITTEN for o in operands) or not is_tame(step, operands):
             return None
-        if _laid_out_by_numpy(step, operands) or step.writes and not KINDS["w"](operands[0]):
+        if is_laid_out_by_numpy(step, operands) or step.writes and not KINDS["w"](operands[0]):
             return None
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -305,75 +273,6 @@ class Grower:
         if isinstance(result, complex) and not any(isinstance(o, complex) for o in operands):
             return None  # Python's own root of a negative number: the value decides the type
         return result if fine and array.ndim <= 4 else None
-
-
-WRITTEN = object()
-_ARITHMETIC = re.compile(r"[*/]|square|absolute|sum|prod|1j|diff|reciprocal|sign")
-
-
-def is_complex_arithmetic(step: Step, operands: Sequence[Any]) -> bool:
-    """Whether complex numbers are computed with, not only moved or compared."""
-    moves = step.noise == "exact" and not _ARITHMETIC.search(step.text)
-    return not moves and any(kind_of(o) == "c" for o in operands)
-
-
-def _laid_out_by_numpy(step: Step, operands: Sequence[Any]) -> bool:
-    """Whether it is up to the memory order NumPy chose for a result if this is a view."""
-    first = operands[0]
-    while isinstance(first, np.ndarray) and isinstance(first.base, np.ndarray):
-        first = first.base
-    reshapes = "reshape" in step.text or "ravel" in step.text
-    return reshapes and isinstance(first, np.ndarray) and not first.flags.c_contiguous
-
-
-def _tame(step: Step, operands: Sequence[Any]) -> bool:
-    """Whether the C language and the order of sums leave the result alone."""
-    arrays = [np.asarray(o) for o in operands]
-    if (
-        step.writes
-        or step.noise == "exact"
-        and ("astype(np." in step.text or "dtype=np." in step.text)
-    ):
-        return _casts_tame(step, arrays)
-    if is_complex_arithmetic(step, arrays) and not all(np.isfinite(x).all() for x in arrays):
-        return False  # C leaves open which part becomes NaN
-    if any(word in step.text for word in ("signbit", "copysign", "frexp")):
-        return all(bool(np.isfinite(a).all()) for a in arrays)  # the sign of NaN is nobody's
-    if step.noise != "sum":
-        return True
-    if "einsum" in step.text and not all(np.isfinite(a).all() for a in arrays):
-        return False  # it takes factors out of sums, infinite ones too
-    for array in arrays:
-        if kind_of(array) == "i" and (np.abs(array.astype(np.float64)) > 2.0**40).any():
-            return False  # as floats they lose digits, which ones depends on the order
-        if kind_of(array) in "fc":
-            bits = np.finfo(array.dtype).maxexp if array.dtype != BF16 else 128
-            with np.errstate(all="ignore"):
-                size = np.abs(array).astype(np.float64)
-                finite = size[np.isfinite(size)]
-                high = 2.0 ** (2 if "prod" in step.text else bits // 4)
-                if (finite > high).any() or ((finite < 1 / high) & (finite > 0)).any():
-                    return False
-                deviation = "var" in step.text or "std" in step.text
-                if array.itemsize == 2 and (array.size > 64 or deviation):
-                    return False  # NumPy rounds after each: always the same way, small ones go
-                if "prod" in step.text and array.size > bits // 2:
-                    return False
-    return True
-
-
-def _casts_tame(step: Step, arrays: Sequence[np.ndarray[Any, Any]]) -> bool:
-    """Floats that become integers must fit."""
-    if step.writes:
-        target = arrays[0].dtype
-        return all(np.can_cast(a.dtype, target, "same_kind") for a in arrays[1:])
-    integers = [name for name in ("int8", "int16", "int32", "int64") if name in step.text]
-    if not integers or kind_of(arrays[0]) not in "fc":
-        return True
-    with np.errstate(all="ignore"):
-        real = arrays[0].real.astype(np.float64)
-        low = 0 if "uint" in step.text else -127
-        return bool(np.isfinite(real).all() and (real >= low).all() and (real < 127).all())
 
 
 def random_program(

@@ -11,7 +11,8 @@ import tracemill as tm
 from tracemill.build import Optimisation
 
 from . import judge
-from .programs import NAMES, WRITTEN, Program
+from .programs import NAMES, Program
+from .steps import WRITTEN
 
 
 def smallest(

@@ -19,7 +19,7 @@ import pytest
 
 import tracemill as tm
 from numpy_lines import lines
-from traced import TracedCall
+from traced import TracedCall, flatten_results
 from tracemill.arguments import Signature, flat_call
 from tracemill.build import Optimisation
 from tracemill.compiler.passes import PASSES, PIPELINE
@@ -30,8 +30,9 @@ from . import judge, programs
 from .reporting import script, smallest
 
 PER_TEST = 20  # so that workers share them
-GRAPHS = 28  # times PER_TEST programs as graphs
-COMPILED = 5  # times PER_TEST programs as machine code
+GRAPHS = 21  # times PER_TEST programs as graphs
+COMPILED = 4  # times PER_TEST programs as machine code
+EVERY_SIZE = 10  # one in so many of them compiled for each choice of sizes, the others once
 NIGHTLY = 20_000
 
 
@@ -50,7 +51,7 @@ def optimisation_for(number: int, rng: np.random.Generator) -> Optimisation:
 
 
 def compare_compiled(rng: np.random.Generator, number: int) -> None:
-    """Compile a program and compare it with NumPy for each choice of sizes."""
+    """Compile a program for each choice of sizes and compare it with NumPy."""
     program, _, argument_sets = programs.random_program(rng)
     optimisation = optimisation_for(number, rng)
     call: Any = tm.jit(program.function())
@@ -60,12 +61,33 @@ def compare_compiled(rng: np.random.Generator, number: int) -> None:
         assert not found, smallest(program, optimisation, argument_sets, args, found)
 
 
+def compare_compiled_once(rng: np.random.Generator, number: int) -> None:
+    """Compile a program with a symbol for every axis, for any of the choices of sizes, and
+    compare it with NumPy for all that the one compilation serves."""
+    program, _, argument_sets = programs.random_program(rng)
+    argument_sets = [argument_sets[i] for i in rng.permutation(len(argument_sets))]
+    optimisation = optimisation_for(number, rng)
+    call: Any = tm.jit(program.function())
+    call.dispatcher.optimisation = optimisation
+    call.dispatcher._freed |= every_axis(argument_sets[0])
+    for args in argument_sets:
+        (version, *_) = call.dispatcher.versions or (None,)
+        if version is not None and version.traced.mismatch(flat_call(args)) is not None:
+            continue
+        found = judge.check(program, call, args, judge.expected(program, args, rng))
+        assert not found, smallest(program, optimisation, argument_sets, args, found)
+
+
+def every_axis(args: Sequence[Any]) -> frozenset[tuple[int, int]]:
+    """All axes of all arguments."""
+    shapes = [np.shape(leaf) for leaf in flat_call(args).leaves]
+    return frozenset((i, axis) for i, shape in enumerate(shapes) for axis in range(len(shape)))
+
+
 def trace_with_open_sizes(program: programs.Program, args: Sequence[Any]) -> Traced:
     """A trace in which every axis has a symbol, small ones too."""
     function, call = program.function(), flat_call(args)
-    shapes = [np.shape(leaf) for leaf in call.leaves]
-    freed = frozenset((i, axis) for i, shape in enumerate(shapes) for axis in range(len(shape)))
-    names = programs.NAMES[: len(args)]
+    freed, names = every_axis(args), programs.NAMES[: len(args)]
     try:
         return trace_call(function, Signature.of(function), call, names, freed, frozenset())
     except Exception as problem:
@@ -78,7 +100,7 @@ def compare_graphs(rng: np.random.Generator) -> int:
     traced = trace_with_open_sizes(program, argument_sets[0])
     orders: Sequence[tuple[Pass, ...]] = ((), PIPELINE, shuffled(rng))
     graphs = [run_passes(traced.trace.graph, passes).graph for passes in orders]
-    spec, places = traced.trace.structure.spec, dict(traced.symbol_places)
+    spec, places = flatten_results(program.outputs)[1], dict(traced.symbol_places)
     calls = [
         TracedCall(replace(traced.trace, graph=graph, structure=spec), places) for graph in graphs
     ]
@@ -90,11 +112,14 @@ def compare_graphs(rng: np.random.Generator) -> int:
             found = judge.check(program, made, args, wanted)
             names = [step.name for step in passes]
             assert not found, f"after {names}\n{script(program, args, found)}"
-            if any(step.noise == "sum" for step in program.steps):
-                continue  # the evaluator adds as NumPy does, by how arrays lie in memory
             results = made(*programs.copied(args))
             plain = plain or results
-            other = [judge.difference(b, a, ()) for a, b in zip(plain, results)]
+            # The evaluator calls NumPy, whose bits depend on how arrays lie in memory where it
+            # rounds or adds; everywhere else passes may change nothing.
+            other = [
+                judge.difference(b, a, [s[at] for s in wanted.samples])
+                for at, a, b in zip(program.outputs, plain, results)
+            ]
             assert not any(other), f"after {names}\n{script(program, args, map(str, other))}"
     return len(served)
 
@@ -102,7 +127,8 @@ def compare_graphs(rng: np.random.Generator) -> int:
 @pytest.mark.parametrize("part", range(COMPILED))
 def test_compiled_programs_equal_numpy(part: int, rng: np.random.Generator) -> None:
     for number in range(PER_TEST):
-        compare_compiled(rng, number + part)
+        compare = compare_compiled if number % EVERY_SIZE == 0 else compare_compiled_once
+        compare(rng, number + part)
 
 
 @pytest.mark.parametrize("part", range(GRAPHS))
@@ -121,7 +147,7 @@ def test_a_night_of_compiled_programs(part: int, rng: np.random.Generator) -> No
 def test_programs_are_long_and_use_every_line(rng: np.random.Generator) -> None:
     used: Counter[str] = Counter()
     steps = []
-    for _ in range(PER_TEST * GRAPHS):
+    for _ in range(PER_TEST * GRAPHS // 2):
         program, sizes, _ = programs.random_program(rng)
         assert len({tuple(choice.values()) for choice in sizes}) >= 2
         steps.append(len(program.steps))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from traced import assert_equal, trace_function
-from tracemill.compiler.errors import TraceError
 from tracemill.tracing.guards import CaptureGuard
 
 scale = 2.0
@@ -125,15 +123,3 @@ def test_scalar_arguments_stay_run_time_inputs_until_python_needs_their_value() 
     assert_equal(call(np.ones(3), 2, False), [np.ones(3)] * 2)
     assert broken(call, np.ones(3), 3, False) == "argument 1 == 2"
     assert broken(call, np.ones(3), 2, 0) == "argument 2 == False"
-
-
-def test_writing_one_of_two_overlapping_captured_arrays_is_refused() -> None:
-    memory = np.zeros(6)
-    low, high = memory[:4], memory[2:]
-
-    def function(x: Any) -> Any:
-        low[0] = x[0]
-        return high * 2
-
-    with pytest.raises(TraceError, match="shares memory"):
-        trace_function(function, np.ones(3))

@@ -54,6 +54,7 @@ def test_sizes_that_must_be_equal_become_one_symbol() -> None:
         (lambda x, y: x[:-1] + y[0], ["m >= 1", "n >= 1"]),
         (lambda x, y: np.concatenate([x, y]).reshape(x.size + y.size), []),
         (lambda x, y: x.max(), ["n != 0"]),
+        (lambda x, y: {f"{x.shape}": x}, ["n == 6"]),
     ],
 )
 def test_only_what_python_asks_is_guarded(function: Any, expected: list[str]) -> None:

@@ -15,7 +15,7 @@ from tracemill.compiler.dims import Dim
 from tracemill.compiler.ir.builder import Builder
 from tracemill.compiler.ir.graph import Graph
 from tracemill.compiler.ir.parser import parse_graph
-from tracemill.compiler.kernel.schedule import Target
+from tracemill.compiler.kernel.target import Target
 from tracemill.compiler.plan import CommitPoint, Copy, ExecutionPlan, HostCall, Launch, Origin
 from tracemill.compiler.plan_text import plan_text
 from tracemill.compiler.types import F32, TensorType

@@ -13,7 +13,7 @@ import mill
 from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.kernel.printer import kernel_text
-from tracemill.compiler.kernel.schedule import Target
+from tracemill.compiler.kernel.target import Target
 
 PATH = Path(__file__).parent / "shapes.txt"
 CASES = mill.read_cases(PATH)

@@ -19,7 +19,7 @@ from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.errors import TracemillError
 from tracemill.compiler.ir.evaluator import evaluate
 from tracemill.compiler.kernel.kernel import Kernel, failures
-from tracemill.compiler.kernel.schedule import Target
+from tracemill.compiler.kernel.target import Target
 from tracemill.compiler.passes import PIPELINE
 from tracemill.compiler.passes.base import run_passes
 from tracemill.compiler.plan import Launch

@@ -17,6 +17,7 @@ from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.kernel.interpreter import interpret
 from tracemill.compiler.kernel.kernel import Kernel, Parallel, Reduce, walk
 from tracemill.compiler.kernel.lowering import lower
+from tracemill.compiler.kernel.peel import peel
 from tracemill.compiler.kernel.region import Region, region_of
 from tracemill.compiler.kernel.schedule import (
     IllegalSchedule,
@@ -127,6 +128,67 @@ def test_a_split_reduction_gives_the_same_bits(text: str, n: int, columns: int) 
         interpret(scheduled, [buffers[p.name] for p in half.params], dims)
     whole = run(kernel, arrays, dims, None)
     assert whole == [None, *[buffers[p.name].tobytes() for p in kernel.params]]
+
+
+VARIANCE = """graph @f(%x: f32[n, m], %c: f32[]) -> f32[] {
+  %s = sum %x {axes=[0, 1]} : f32[]
+  %t = mul %s, %c : f32[]
+  %d = sub %x, %t : f32[n, m]
+  %q = mul %d, %d : f32[n, m]
+  %r = sum %q {axes=[0, 1]} : f32[]
+  return %r
+}
+"""
+COLUMN_VARIANCE = """graph @f(%x: f32[n, m], %c: f32[m]) -> f32[m], f32[m] {
+  %s = sum %x {axes=[0]} : f32[m]
+  %t = mul %s, %c : f32[m]
+  %d = sub %x, %t : f32[n, m]
+  %q = mul %d, %d : f32[n, m]
+  %r = sum %q {axes=[0]} : f32[m]
+  %z = sub %r, %s : f32[m]
+  return %z, %t
+}
+"""
+
+
+@pytest.mark.parametrize("text", [VARIANCE, COLUMN_VARIANCE])
+@pytest.mark.parametrize("n", [0, 1, 100, 4097])
+def test_a_reduction_that_others_wait_for_is_a_kernel_of_its_own(text: str, n: int) -> None:
+    kernel = kernel_of(text)
+    peeled = peel(kernel, {"n": 10**6, "m": 20})
+    assert peeled is not None
+    assert [len(_reductions(part)) for part in (peeled.first, peeled.rest)] == [1, 1]
+    dims = {"n": n, "m": 3}
+    arrays = arrays_for(kernel, dims, n)
+    buffers = {p.name: a.copy() for p, a in zip(kernel.params, arrays)}
+    for p in peeled.stored:
+        shape = tuple(s.evaluate(dims) if isinstance(s, Dim) else s for s in p.shape)
+        buffers[p.name] = np.full(shape, 7, p.dtype.numpy)
+    for part in (peeled.first, peeled.rest):
+        verify_kernel(part)
+        interpret(part, [buffers[p.name] for p in part.params], dims)
+    whole = run(kernel, arrays, dims, None)
+    assert whole == [None, *[buffers[p.name].tobytes() for p in kernel.params]]
+
+
+def _reductions(kernel: Kernel) -> list[Reduce]:
+    return [s for s in walk(kernel.body) if isinstance(s, Reduce)]
+
+
+def test_what_is_small_or_wide_is_not_peeled() -> None:
+    known = kernel_of(VARIANCE.replace("n, m", "10, 10"))
+    assert peel(known, {}) is None
+    assert peel(kernel_of(COLUMN_VARIANCE), {"n": 10**6, "m": 5000}) is None
+    assert peel(kernel_of(COLUMN_VARIANCE), {"n": 100, "m": 20}) is None
+    assert peel(kernel_of(TOTAL), {"n": 10**6}) is None
+
+
+def test_nests_over_the_same_memory_collapse_together() -> None:
+    """Both sums of a variance fold all elements as one stretch, as a lone sum does."""
+    for reduce in _reductions(kernel_of(VARIANCE)):
+        assert str(reduce.extent) == "m*n"
+    for reduce in _reductions(kernel_of(VARIANCE.replace("n, m", "n, 1"))):
+        assert str(reduce.extent) == "n"
 
 
 PAIRS = """graph @f(%a: f32[n, k], %b: f32[m, k]) -> f32[n, m] {

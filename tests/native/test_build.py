@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracemill.backends.llvm.native.build import native_blob, native_key
-from tracemill.backends.llvm.native.objects import CodeBlob
+from tracemill.backends.llvm.native.build import NativeCode, native_blob, native_key
+from tracemill.backends.llvm.native.language import unit
+from tracemill.backends.llvm.native.objects import CodeBlob, LinkError
 from tracemill.backends.llvm.native.process import (
     LayoutUnsupported,
     fill_process,
@@ -69,3 +70,37 @@ def test_another_layout_is_a_named_error(
     assert not layout_supported()
     with pytest.raises(LayoutUnsupported, match=reason):
         fill_process(0, 0)
+
+
+def test_native_code_is_there_or_made_beside():
+    cache: dict[str, bytes] = {}
+    made = NativeCode(cache)
+    blob = made.blob()
+    assert not made.is_being_made
+    assert made.blob() is blob
+    there = NativeCode(cache)
+    assert not there.is_being_made
+    assert there.blob() == blob
+
+
+def test_a_failure_of_the_thread_is_raised_where_the_code_is_asked_for(monkeypatch):
+    monkeypatch.setattr(unit, "compile_text", lambda text: b"no object code")
+    made = NativeCode({})
+    for _ in range(2):
+        with pytest.raises(LinkError):
+            made.blob()
+
+
+FORKED = """
+import os
+from tracemill.backends.llvm.native.build import NativeCode
+made = NativeCode({})
+child = os.fork()
+if child == 0:
+    os._exit(0 if made.blob().symbols else 1)
+print(os.waitpid(child, 0)[1], len(made.blob().symbols) > 0)
+"""
+
+
+def test_a_child_forked_while_native_code_is_made_has_it_too(run_python):
+    assert run_python(FORKED).split() == ["0", "True"]

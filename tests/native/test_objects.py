@@ -104,3 +104,23 @@ def test_code_is_never_writable_and_is_unmapped_when_dropped() -> None:
     del loaded
     gc.collect()
     assert mapping() is None
+
+
+def test_names_left_open_are_found_in_other_code() -> None:
+    """Constants of both keep their alignment, and only the first code's names are offered."""
+    outer = """
+    declare double @"somewhere"(i64)
+    define double @twice(i64 %i) {
+      %v = call double @"somewhere"(i64 %i)
+      %w = fadd double %v, %v
+      ret double %w
+    }
+    """
+    other = link(object_code(_TABLES))
+    blob = link(object_code(outer), {"somewhere": (other, "pick")})
+    assert set(blob.symbols) == {"twice"}
+    loaded = load(CodeBlob.from_bytes(blob.to_bytes()))
+    twice = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(loaded.address_of("twice"))
+    assert [twice(i) for i in range(4)] == [2 * v * 1.7 for v in (1.0, 4.0, 3.5, 2.0)]
+    with pytest.raises(LinkError, match="somewhere"):
+        link(object_code(outer), {"elsewhere": (other, "pick")})

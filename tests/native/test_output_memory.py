@@ -260,7 +260,8 @@ def test_arrays_may_outlive_the_interpreter() -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "2.0 True\n", "")
+    said = [line for line in done.stderr.splitlines() if ": compiling " not in line]  # slow ones
+    assert (done.returncode, done.stdout, said) == (0, "2.0 True\n", [])
 
 
 def test_an_unknown_numpy_allocates_for_itself(

@@ -22,6 +22,7 @@ from tracemill.compiler.ir.verifier import verify
 from tracemill.compiler.ops import ALL
 from tracemill.compiler.ops.definition import Structure
 from tracemill.compiler.types import DTYPES, I64, DType, TensorType, TokenType
+from window_loops import loop_convolve, loop_slide, loop_unslide
 
 Array = np.ndarray[Any, Any]
 N = Dim.symbol("n")
@@ -171,6 +172,18 @@ def loop_scatter(add: bool) -> Callable[..., Array]:
     return scatter
 
 
+def loop_places(x: Array) -> Array:
+    """By insertion: each element goes before the first greater one."""
+    made = np.zeros(x.shape, np.int64)
+    for row in positions(x.shape[:-1]):
+        order: list[int] = []
+        for i, number in enumerate(x[row]):
+            at = next((n for n, other in enumerate(order) if number < x[row][other]), len(order))
+            order.insert(at, i)
+        made[row] = order
+    return made
+
+
 NUMBERS = tuple(dtype for dtype in DTYPES if dtype.kind in "iufc")
 BOOLS = tuple(dtype for dtype in DTYPES if dtype.kind == "b")
 REAL = tuple(dtype for dtype in DTYPES if dtype.kind in "biuf")
@@ -211,16 +224,47 @@ EXAMPLES: dict[str, list[Example]] = {
         ),
         (NUMBERS, ((2,), (3,)), (), {"axes": (), "batch": ()}, loop_contract),
     ],
+    "slide": [
+        (
+            DTYPES, ((2, 7, 3),), (), {"axes": (1, 2), "dilation": 2, "size": 2, "stride": 2},
+            loop_slide,
+        ),
+    ],
+    "unslide": [
+        (
+            DTYPES, ((3, 2, 3), ()), (), {"axes": (0, 2), "dilation": 1, "size": 8, "stride": 2},
+            loop_unslide,
+        ),
+    ],
+    "convolve": [
+        (
+            NUMBERS, ((2, 2, 8), (3, 2, 3)), (),
+            {"axes": ((1, 1),), "batch": (), "windows": ((2, 2, 2, 2),)}, loop_convolve,
+        ),
+        (
+            NUMBERS, ((1, 2, 6), (3, 2, 3)), (),
+            {"axes": ((1, 1),), "batch": (), "windows": ((2, 2, 1, -2),)}, loop_convolve,
+        ),
+    ],
     "gather": [(DTYPES, ((2, 3, 4),), (I, J), {"axes": (1, 2)}, loop_gather)],
     "scatter": [(DTYPES, ((2, 3), (2, 4)), (K,), {"axes": (1,)}, loop_scatter(False))],
+    "sort": [(REAL, ((3, 7),), (), {}, lambda x: np.take_along_axis(x, loop_places(x), -1))],
+    "greatest": [
+        (REAL, ((2, 9),), (), {"size": 4},
+         lambda x, size: 8 - loop_places(x[:, ::-1])[:, ::-1][:, :size]),
+    ],
+    "argsort": [(REAL, ((2, 2, 9),), (), {}, loop_places)],
     "scatter_add": [(NUMBERS, ((2, 3), (2, 4)), (K,), {"axes": (1,)}, loop_scatter(True))],
 }  # fmt: skip
 # Ops without operands to compute on; where their meaning is tested.
 ELSEWHERE = {
+    "searchsorted": "tests/backends/test_sorting.py",
     "constant": "tests/ir/test_text.py", "iota": "here", "read": "tests/ir/test_evaluator.py",
     "assign": "tests/ir/test_evaluator.py", "check": "tests/ir/test_evaluator.py",
     "print": "tests/ir/test_evaluator.py", "fused": "tests/ir/test_builder.py",
     "send": "tests/ir/test_evaluator.py", "recv": "tests/ir/test_evaluator.py",
+    "cond": "tests/ir/test_flow.py", "while": "tests/ir/test_flow.py",
+    "for": "tests/ir/test_flow.py", "scan": "tests/ir/test_flow.py",
 }  # fmt: skip
 
 

@@ -47,7 +47,20 @@ CASES: dict[str, tuple[str, tuple[Any, ...], tuple[Array, ...], dict[str, Any]]]
     "einsum": (
         "contract", ((2, 3, 2, 2), (2, 2, 3)), (), {"axes": ((0, 1), (3, 0)), "batch": ((1, 2),)},
     ),
+    "slide": ("slide", ((2, 6, 3),), (), {"axes": (1, 2), "dilation": 1, "size": 2, "stride": 2}),
+    "unslide": (
+        "unslide", ((2, 2, 3), ()), (), {"axes": (1, 2), "dilation": 2, "size": 7, "stride": 1},
+    ),
+    "convolve": (
+        "convolve", ((2, 2, 5), (2, 2, 3)), (),
+        {"axes": ((1, 1),), "batch": (), "windows": ((2, 2, 1, 1),)},
+    ),
+    "convolve by steps, in groups": (
+        "convolve", ((2, 6, 5, 2, 1), (2, 3, 2, 2, 2)), (),
+        {"axes": ((3, 3),), "batch": ((0, 0),), "windows": ((1, 1, 2, -1), (2, 4, 1, 3))},
+    ),
     "gather": ("gather", ((2, 3, 2),), (I, J), {"axes": (0, 1)}),
+    "sort": ("sort", ((3, 5),), (), {}),
     "scatter": ("scatter", ((2, 3), (2, 4)), (J,), {"axes": (1,)}),
     "scatter rows": ("scatter", ((3, 2), (2, 2)), (np.array([1, 1]),), {"axes": (0,)}),
     "scatter_add": ("scatter_add", ((3, 2), (4, 2)), (J,), {"axes": (0,)}),

@@ -229,3 +229,23 @@ def test_a_snapshot_of_all_leaves_out_what_has_no_value():
     assert store.snapshot().versions == {"a": 1}
     with pytest.raises(UnknownName):
         store.snapshot(["b"])
+
+
+def test_a_released_variable_is_forgotten_and_its_name_is_free():
+    store = VariableStore()
+    first = store.create("w", VECTOR, ABC)
+    store.release(first)
+    assert store.names() == []
+    second = store.create("w", VECTOR, ABC)
+    store.release(first)  # another variable has the name by now
+    assert store.names() == ["w"]
+    assert store.cell("w") is second
+
+
+def test_a_release_in_the_middle_of_another_call_waits_for_nobody():
+    store = VariableStore()
+    cell = store.create("w", VECTOR, ABC)
+    with store._table:  # what a collection during any call of the store comes upon
+        store.release(cell)
+        assert "w" in store._cells
+    assert store.names() == []

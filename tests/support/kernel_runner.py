@@ -44,8 +44,12 @@ class Compiled:
 
     def __init__(self, kernel, machine: Machine | None = None) -> None:
         self.kernel = kernel
-        self.loaded = load(link(compile_module([kernel], machine or host_machine()).code))
+        self.loaded = self.load(machine or host_machine())
         self.function = _KERNEL(self.loaded.address_of("k0"))
+
+    def load(self, machine: Machine) -> Loaded:
+        """The code, mapped."""
+        return load(link(compile_module([self.kernel], machine).code))
 
     def words(self, arrays, dims):
         """Argument words for arrays and sizes."""

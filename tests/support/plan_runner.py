@@ -7,7 +7,7 @@ one place, or a value read before it is written, show as wrong results.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,16 @@ import numpy as np
 from tracemill.compiler.kernel.interpreter import interpret
 from tracemill.compiler.kernel.kernel import Kernel
 from tracemill.compiler.plan import (
+    Branch,
     CommitPoint,
     Copy,
     ErrorPlace,
     ExecutionPlan,
     HostCall,
     Launch,
+    Loop,
     Origin,
+    Row,
 )
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +88,7 @@ class PlanRun:
             return self.store[self.plan.variables[spec.index]]
         if spec.origin is Origin.CONSTANT:
             return np.asarray(self.plan.constants[spec.index])
-        if spec.origin is Origin.OUTPUT:
+        if spec.origin in (Origin.OUTPUT, Origin.VIEW):
             return np.full(shape, 77, spec.dtype.numpy)
         assert spec.origin is Origin.TEMPORARY
         assert spec.offset is not None
@@ -97,8 +100,18 @@ class PlanRun:
 
     def run(self, host: Callable[..., None] | None = None) -> list[Array]:
         """All rows; the results."""
-        for row in self.plan.rows:
+        self._rows(self.plan.rows, host)
+        assert self.committed
+        return [self.arrays[result.buffer] for result in self.plan.results]
+
+    def _rows(self, rows: Sequence[Row], host: Callable[..., None] | None) -> None:
+        for row in rows:
             match row:
+                case Branch():
+                    chosen = row.then if self.arrays[row.test] else row.otherwise
+                    self._rows(chosen, host)
+                case Loop():
+                    self._loop(row, host)
                 case CommitPoint():
                     assert not self.committed
                     self.committed = True
@@ -115,8 +128,40 @@ class PlanRun:
                         )
                 case Launch():
                     self._launch(row)
-        assert self.committed
-        return [self.arrays[result.buffer] for result in self.plan.results]
+
+    def _loop(self, row: Loop, host: Callable[..., None] | None) -> None:
+        """Trips as the plan describes them; what moves are entries of `arrays`."""
+        assert not self.committed, "a loop could not be interrupted"
+        arrays = self.arrays
+        for turn in row.turns:
+            arrays[turn.current], arrays[turn.following] = arrays[turn.first], arrays[turn.result]
+        for at in self._trips(row):
+            for slice in row.slices:
+                whole = arrays[slice.whole]
+                arrays[slice.view] = whole[whole.shape[0] - 1 - at if row.reverse else at, ...]
+            self._rows(row.body, host)
+            for turn in row.turns:
+                written = arrays[turn.following]
+                idle = turn.other if written is arrays[turn.result] else turn.result
+                arrays[turn.current], arrays[turn.following] = written, arrays[idle]
+        for turn in row.turns:
+            arrays[turn.result][...] = arrays[turn.current].reshape(arrays[turn.result].shape)
+
+    def _trips(self, row: Loop) -> Iterator[int]:
+        arrays = self.arrays
+        if row.condition is not None:
+            at = 0
+            while arrays[row.condition]:
+                yield at
+                at += 1
+        elif row.bounds is not None:
+            assert row.index is not None
+            for value in range(*[int(arrays[bound]) for bound in row.bounds]):
+                arrays[row.index][...] = value
+                yield value
+        else:
+            assert row.length is not None
+            yield from range(self.sizes[row.length])
 
     def _written(self, buffer: int) -> None:
         spec = self.plan.buffers[buffer]

@@ -82,6 +82,11 @@ class TracedCall:
         return output.value
 
 
+def flatten_results(results: Any) -> tuple[list[Any], Any]:
+    """What is returned, taken apart; None is a leaf."""
+    return optree.tree_flatten(results, none_is_leaf=True)
+
+
 def trace_function(function: Callable[..., Any], *args: Any) -> TracedCall:
     """Trace `function` for these positional arguments, all symbols as the rules choose."""
     arrays = {i: arg.shape for i, arg in enumerate(args) if isinstance(arg, np.ndarray)}
@@ -101,7 +106,7 @@ def trace_function(function: Callable[..., Any], *args: Any) -> TracedCall:
             leaves.append(ScalarLeaf(arg, name))
         else:
             leaves.append(StaticLeaf(arg, name))
-    result = trace(function, leaves, hints=hints)
+    result = trace(function, leaves, hints=hints, flatten=flatten_results)
     verify(result.graph)
     return TracedCall(result, places)
 

@@ -9,8 +9,8 @@ from llvmlite import ir
 
 from tracemill.backends.llvm import memory
 from tracemill.backends.llvm.access import Access
+from tracemill.backends.llvm.emission import parsed
 from tracemill.backends.llvm.machine import Machine, target_machine
-from tracemill.backends.llvm.module import parsed
 from tracemill.backends.llvm.native.loader import load
 from tracemill.backends.llvm.native.objects import link
 from tracemill.backends.llvm.scalar import emit_body

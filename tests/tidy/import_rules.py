@@ -20,15 +20,16 @@ LAYERS = ("compiler", "runtime", "backends", "frontend")
 # Inside the compiler a module may import from earlier rows, and from its own file or folder.
 # The first row is the vocabulary; its files may know each other.
 ORDER = (
-    ("types", "dims", "device", "errors", "error_help"),
+    ("records", "uncollected", "types", "dims", "device", "errors", "error_help"),
     ("ops",),
     ("ir",),
     ("kernel",),
     ("transforms", "passes"),
     ("plan",),
-    ("sizes", "kernels", "plan_text"),
+    ("sizes", "kernels", "plan_text", "plan_bytes", "plan_times"),
     ("jobs",),
     ("rows",),
+    ("assemble_flow",),
     ("assemble",),
     ("compile",),
     ("mill",),

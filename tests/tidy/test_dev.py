@@ -237,4 +237,20 @@ def test_nothing_inherited_redirects_an_install_or_an_import(dev: ModuleType) ->
 def test_every_command_is_a_make_target(dev: ModuleType) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (targets,) = [line for line in makefile.splitlines() if line.startswith(".PHONY:")]
-    assert targets.split()[1:] == list(dev.COMMANDS)
+    assert targets.split()[1:] == ["help", *dev.COMMANDS]
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"]])
+def test_without_a_command_the_commands_are_listed(
+    dev: ModuleType, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert dev.main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == list(dev.COMMANDS)
+
+
+def test_a_command_there_is_not_is_named(
+    dev: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dev.main(["tset"]) == 2
+    assert "there is no command 'tset'" in capsys.readouterr().out

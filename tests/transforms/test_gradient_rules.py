@@ -213,6 +213,17 @@ CASES = {
     "scatter_add": (
         lambda b, x, y: b.square(tuple_or_first(b.scatter_add(x, y, b.constant(I), axes=(0,)))),
         [X, X[:3] * 2]),
+    "slide": (
+        lambda b, x: b.square(b.slide(x, axes=(1, 2), dilation=1, size=2, stride=2)),
+        [np.cos(np.arange(36.0)).reshape(2, 6, 3)]),
+    "unslide": (
+        lambda b, x, y: b.square(b.unslide(x, y, axes=(1, 2), dilation=2, size=7, stride=1)),
+        [np.cos(np.arange(12.0)).reshape(2, 2, 3), np.array(0.6)]),
+    "convolve": (
+        lambda b, x, y: b.square(
+            b.convolve(x, y, axes=((1, 1),), batch=(), windows=((2, 2, 1, 1),))),
+        [np.cos(np.arange(20.0)).reshape(2, 2, 5), np.sin(np.arange(12.0)).reshape(2, 2, 3)]),
+    "sort": (lambda b, x: b.mul(b.sort(b.square(x)), b.constant(np.arange(3.0))), [M]),
     "nextafter": (lambda b, x: b.mul(x, b.nextafter(x, b.constant(np.array(9.0)))), [X]),
 }  # fmt: skip
 

@@ -6,12 +6,12 @@ Not here: the loops over it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ....compiler.dims import product
 from ....compiler.kernel.contraction import Contraction
+from ....compiler.records import dataclass
 from ..frame import Frame
 from ..indices import scalar_size
 from .code import advance, least, loop, number

@@ -11,10 +11,10 @@ Invariants: touches no element of the source outside the matrix.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from ....compiler.records import dataclass
 from ....compiler.types import DType, real_part_of
 from ..conversions import convert
 from ..machine import Machine

@@ -7,11 +7,10 @@ Not here: what the statements are (../statements.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from ....compiler.kernel.contraction import Contraction
+from ....compiler.records import dataclass
 from ....compiler.types import DType
 from ..conversions import convert
 from ..frame import Frame, Lanes

@@ -10,11 +10,10 @@ Invariants: `rows` divides `STRIP`; vectors divide a panel; all blocks are whole
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
-from ....compiler.kernel.products import computed
+from ....compiler.kernel.contraction import computed
+from ....compiler.records import dataclass
 from ....compiler.types import DType, real_part_of
 from ..machine import Machine
 from ..types import part_count, register_element
@@ -37,6 +36,7 @@ class Geometry:
     block_rows: int
     block_columns: int
     direct: tuple[int, int]  # rows and vectors of a direct tile
+    sum_row: int = 0  # bytes of a row of sums where tiles lie side by side, 0 where one by one
 
     @property
     def element(self) -> ir.Type:
@@ -65,8 +65,8 @@ class Geometry:
 
     @property
     def sum_stride(self) -> int:
-        """Bytes from row to row of a tile of sums (of one plane): tiles stand one by one."""
-        return self.vectors * self.register_bytes
+        """Bytes from row to row of a tile of sums (of one plane)."""
+        return self.sum_row or self.vectors * self.register_bytes
 
     @property
     def plane(self) -> int:

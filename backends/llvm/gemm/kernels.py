@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from ....compiler.kernel.contraction import contraction_of
 from ....compiler.kernel.packing import packing_of
+from ....compiler.kernel.windows import windowed_of
 from ..frame import Frame
 from .direct import emit_direct
 from .packed import emit_packed
 from .panels import emit_packing
+from .windowed import emit_windowed
 
 
 def emit_product(frame: Frame, name: str) -> bool:
@@ -25,7 +27,10 @@ def emit_product(frame: Frame, name: str) -> bool:
     found = contraction_of(frame.kernel)
     if found is None:
         return False
-    if found.right.panels:
+    roles = windowed_of(found)
+    if roles is not None:
+        emit_windowed(frame, found, roles, name)
+    elif found.right.panels:
         emit_packed(frame, found, name)
     else:
         emit_direct(frame, found)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from ....compiler.dims import Dim, Size
 from ....compiler.kernel.contraction import Axis, Operand
+from ....compiler.records import dataclass
 from ....compiler.types import DType
 from ..access import address
 from ..frame import Frame

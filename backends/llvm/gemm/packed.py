@@ -11,13 +11,12 @@ Not here: packing of the right operand (panels.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
 from ....compiler.dims import Size, product
 from ....compiler.kernel.contraction import PANEL_BYTES, Contraction, panel_columns
 from ....compiler.kernel.products import STRIP, tile_counts, tile_panels
+from ....compiler.records import dataclass
 from ..access import address
 from ..control import WORK_BETWEEN_POLLS, poll
 from ..frame import Frame, constant

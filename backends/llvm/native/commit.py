@@ -11,6 +11,8 @@ from typing import Protocol
 
 from .layout import RowKind
 
+JUMPS = (RowKind.JUMP, RowKind.JUMP_IF_ZERO, RowKind.JUMP_UNLESS_ZERO)
+
 
 class _Step(Protocol):
     """What is asked of a row."""
@@ -30,9 +32,7 @@ def commit_of(rows: Sequence[_Step]) -> range:
         return range(0)
     first, last = visible[0], visible[-1]
     loops = [
-        (row.target, at)
-        for at, row in enumerate(rows)
-        if row.kind in (RowKind.JUMP, RowKind.JUMP_IF_ZERO) and row.target <= at
+        (row.target, at) for at, row in enumerate(rows) if row.kind in JUMPS and row.target <= at
     ]
     for begin, end in sorted(loops, key=lambda loop: loop[0] - loop[1]):
         if begin <= last and first <= end:

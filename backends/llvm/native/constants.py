@@ -9,10 +9,10 @@ Not here: what a function reads from outside (the frontend's trace says).
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 import numpy as np
 
+from ....compiler.records import replace
 from .encoder import Frame, InputSpec, SizeSpec
 from .layout import Kind, Size
 

@@ -12,13 +12,14 @@ Not here: which tests and rows a compiled graph needs (`from_plan` and the front
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....compiler.records import dataclass
 from .cabi import NPY_ALIGNED, NPY_C_CONTIGUOUS, NPY_WRITEABLE
-from .commit import commit_of
+from .commit import JUMPS, commit_of
 from .layout import (
     MAX_PARAMETERS,
     NONE,
@@ -80,7 +81,7 @@ class Frame:
         return handle - _CONSTANT if handle >= _CONSTANT else handle + len(self._constants)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class InputSpec:
     """One object of the call; fields as in `layout.Input`, objects as Python objects."""
 
@@ -305,7 +306,7 @@ class _Encoder:
     def row(self, row: RowSpec, committing: bool) -> dict[str, int]:
         if row.kind == RowKind.HOST and len(row.words) > MAX_PARAMETERS:
             raise ValueError(f"a host call takes at most {MAX_PARAMETERS} words")
-        jumps = row.kind in (RowKind.JUMP, RowKind.JUMP_IF_ZERO)
+        jumps = row.kind in JUMPS
         return {
             "kind": row.kind,
             "kernel": row.kernel,

@@ -13,10 +13,19 @@ Not here: where buffers lie (`plan_buffers`), writing tables (`encoder`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from ....compiler.plan import CommitPoint, Copy, ExecutionPlan, HostCall, Launch, Origin
+from ....compiler.plan import (
+    Branch,
+    CommitPoint,
+    Copy,
+    ExecutionPlan,
+    HostCall,
+    Launch,
+    Loop,
+    Origin,
+)
 from .encoder import (
     Frame,
     Given,
@@ -28,6 +37,7 @@ from .encoder import (
     RowSpec,
     SizeSpec,
 )
+from .flow import branch_rows, loop_rows
 from .host import ArrayCall
 from .layout import NONE, OutputKind, RowKind, Size
 from .plan_buffers import Leaf, PlanBuffers, PlanNotNative, SizeRelation, place
@@ -47,6 +57,8 @@ def specialisation_of(
     relations: Sequence[SizeRelation] = (),
     symbols: Mapping[str, tuple[int, int]] | None = None,
     strides: Mapping[int, tuple[int, ...] | None] | None = None,
+    measures: Mapping[str, tuple[int, str, int]] | None = None,
+    together: Sequence[Collection[int]] = (),
     cells: Mapping[str, int] | None = None,
     callbacks: Sequence[Callable[..., object]] = (),
     result: Part | None = None,
@@ -58,14 +70,16 @@ def specialisation_of(
     container; captured arrays without a `Leaf` are the plan's own objects. `frame` and `tests` are
     those given to `constants.constant_input`. symbols: (position in `inputs`, axis) of symbols the
     plan does not know. strides: strides in elements that array inputs must have, by position in
-    `inputs`; None: C-contiguous. cells: addresses by variable name. callbacks: functions of arrays
-    for the plan's host calls. result: the returned structure over positions in `plan.results`;
-    None returns the first.
+    `inputs`; None: C-contiguous. measures: (position in `inputs`, ``data``, ``stride`` or ``size``,
+    axis) of further symbols that relations speak of. together: positions of arrays whose memory
+    `relations` place to each other, so that they need not be apart. cells: addresses by variable
+    name. callbacks: functions of arrays for the plan's host calls. result: the returned structure
+    over positions in `plan.results`; None returns the first.
     """
     buffers = PlanBuffers(plan, frame or Frame(), cells or {})
     buffers.place_inputs(inputs)
     buffers.size_program()
-    buffers.relate(relations, symbols or {})
+    buffers.relate(relations, symbols or {}, buffers.measured(measures or {}))
     buffers.pin_strides(strides or {})
     buffers.make_outputs()
     buffers.place_buffers()
@@ -79,9 +93,10 @@ def specialisation_of(
         inputs=tuple(buffers.inputs),
         sizes=(*tests, *buffers.terms.rows),
         addresses=tuple(buffers.addresses),
-        overlaps=tuple(buffers.overlaps()),
+        overlaps=tuple(buffers.overlaps(together)),
         cells=tuple(buffers.cells),
         outputs=tuple(buffers.outputs),
+        later_sizes=tuple(to.later),
         rows=tuple(to.rows),
         result=structure,
         arena_bytes=NONE if arena == NONE else buffers.size_slots[plan.arena_bytes],
@@ -107,6 +122,7 @@ class PlanRows:
         self.kernels = kernels
         self.callbacks = callbacks
         self.rows: list[RowSpec] = []
+        self.later: list[SizeSpec] = []
         self.work = NONE
         self.committing = False
 
@@ -119,6 +135,10 @@ class PlanRows:
             self.host(row)
         elif isinstance(row, CommitPoint):
             self.committing = True
+        elif isinstance(row, Branch):
+            branch_rows(self, row)
+        elif isinstance(row, Loop):
+            loop_rows(self, row)
         else:
             raise PlanNotNative(f"no native row for {type(row).__name__}")
 
@@ -145,20 +165,22 @@ class PlanRows:
         )
 
     def copy(self, row: Copy) -> None:
-        buffer = self.plan.buffers[row.source]
-        size = self.buffers.frame.constant(buffer.dtype.itemsize)
-        for extent in self.buffers.shape(buffer):
-            size = self.terms.apply(Size.MUL, size, extent)
+        size = self.bytes_of(row.source)
         words = (self.buffers.data[row.target], self.buffers.data[row.source], size)
         visible = self.visible([row.target])
         self.rows.append(RowSpec(RowKind.COPY, words=words, visible=visible))
 
+    def bytes_of(self, at: int) -> int:
+        """The slot of a buffer's size."""
+        buffer = self.plan.buffers[at]
+        size = self.buffers.frame.constant(buffer.dtype.itemsize)
+        for extent in self.buffers.shape(buffer):
+            size = self.terms.apply(Size.MUL, size, extent)
+        return size
+
     def written_by(self, row: Launch) -> Sequence[int]:
-        """The buffers a launch writes; all it touches where its kernel is not known."""
-        if row.kernel >= len(self.plan.kernels):
-            return row.buffers
-        params = self.plan.kernels[row.kernel].params
-        return [at for at, param in zip(row.buffers, params) if param.mode != "in"]
+        """The buffers a launch writes; all it touches where that is not known."""
+        return row.buffers if row.writes is None else row.writes
 
     def visible(self, written: Sequence[int]) -> bool:
         """Whether others can see that these buffers are written."""

@@ -92,6 +92,7 @@ class RowKind(enum.IntEnum):
     SWAP = 6  # exchange the cell's buffer with its spare; `extent` gets the new address
     ALLOC = 7  # slot `target` gets `extent` bytes, freed when the call ends
     FREE = 8  # free slot `target` now
+    JUMP_UNLESS_ZERO = 9  # to row `target` if slot `extent` is not 0
 
 
 class OutputKind(enum.IntEnum):

@@ -83,17 +83,27 @@ class _Symbol(NamedTuple):
     kind: int
 
 
-def link(object_code: bytes) -> CodeBlob:
-    """Lay out the loaded sections of one ELF object and resolve every reference inside it."""
+def link(object_code: bytes, others: Mapping[str, tuple[CodeBlob, str]] | None = None) -> CodeBlob:
+    """Lay out the loaded sections of one ELF object and resolve every reference.
+
+    others: for each name that the object may leave undefined, linked code and its entry there.
+    Only what the object itself offers is offered.
+    """
     _check_header(object_code)
     sections = _read_sections(object_code)
     symbols = _read_symbols(object_code, sections)
     places, image, alignment = _lay_out(object_code, sections)
+    outside: dict[str, int] = {}
+    for name, (blob, entry) in (others or {}).items():
+        image.extend(bytes(-len(image) % blob.alignment))
+        outside[name] = len(image) + blob.symbols[entry]
+        image.extend(blob.code)
+        alignment = max(alignment, blob.alignment)
     for section in sections:
         if section.kind == _SHT_REL and section.info in places:
             raise LinkError(f"section {section.name} holds relocations without addends")
         if section.kind == _SHT_RELA and section.info in places:
-            _relocate(object_code, section, places, symbols, image)
+            _relocate(object_code, section, places, symbols, image, outside)
     offered = {
         symbol.name: places[symbol.section] + symbol.value
         for symbol in symbols
@@ -174,11 +184,12 @@ def _relocate(
     places: dict[int, int],
     symbols: list[_Symbol],
     image: bytearray,
+    outside: Mapping[str, int],
 ) -> None:
     for entry in range(relocations.offset, relocations.offset + relocations.size, 24):
         offset, info, addend = struct.unpack_from("<QQq", data, entry)
         symbol, kind = symbols[info >> 32], info & 0xFFFFFFFF
-        target = _target(symbol, places)
+        target = _target(symbol, places, outside)
         at = places[relocations.info] + offset
         if kind in _THROUGH_GOT:
             _go_direct(image, at, symbol.name)
@@ -194,10 +205,12 @@ def _relocate(
             )
 
 
-def _target(symbol: _Symbol, places: dict[int, int]) -> int:
+def _target(symbol: _Symbol, places: dict[int, int], outside: Mapping[str, int]) -> int:
     if symbol.section in places:
         return places[symbol.section] + symbol.value
     if symbol.section == _SHN_UNDEF:
+        if symbol.name in outside:
+            return outside[symbol.name]
         raise LinkError(
             f"undefined symbol {symbol.name!r}: process addresses come through the control block"
         )

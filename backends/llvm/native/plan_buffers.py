@@ -8,14 +8,15 @@ Not here: rows (`from_plan`), writing tables (`encoder`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ....compiler.dims import Size as DimSize
 from ....compiler.plan import BufferSpec, ExecutionPlan, Origin
+from ....compiler.records import replace
 from .cabi import NPY_C_CONTIGUOUS
 from .encoder import CellSpec, Frame, InputSpec, OutputSpec, SizeSpec, array_flags
 from .layout import NONE, Kind, OutputKind, Size, Source
@@ -143,8 +144,10 @@ class PlanBuffers:
                 )
             )
 
-    def overlaps(self) -> list[tuple[int, int]]:
-        """Each array that is written against every other array of the call."""
+    def overlaps(self, together: Sequence[Collection[int]] = ()) -> list[tuple[int, int]]:
+        """Each array that is written against every other array of the call. together: inputs
+        whose places to each other are tested otherwise."""
+        known = {pair for group in together for pair in itertools.permutations(group, 2)}
         arrays = [
             at for at, number in self.input_of.items() if self.inputs[number].kind == Kind.ARRAY
         ]
@@ -154,7 +157,20 @@ class PlanBuffers:
             if self.plan.buffers[written].written
             for other in arrays
             if other != written and not (self.plan.buffers[other].written and other < written)
+            if (self.input_of[written], self.input_of[other]) not in known
         ]
+
+    def measured(self, measures: Mapping[str, tuple[int, str, int]]) -> dict[str, int]:
+        """The slots of numbers that arrays of the call have (`specialisation_of`)."""
+        found: dict[str, int] = {}
+        for name, (number, what, axis) in measures.items():
+            entry = self.inputs[number]
+            if what == "stride" and entry.strides == NONE:
+                entry = replace(entry, strides=self.frame.slot(entry.ndim))
+                self.inputs[number] = entry
+            first = {"data": entry.data, "size": entry.dims, "stride": entry.strides}[what]
+            found[name] = first + axis
+        return found
 
     def pin_strides(self, expected: Mapping[int, tuple[int, ...] | None]) -> None:
         """Fix the strides, in elements, of array inputs; None means C-contiguous."""
@@ -194,9 +210,13 @@ class PlanBuffers:
                         self.terms.test(Size.EQUAL, self.dims[at] + axis, self.size_slots[size])
 
     def relate(
-        self, relations: Sequence[SizeRelation], symbols: Mapping[str, tuple[int, int]]
+        self,
+        relations: Sequence[SizeRelation],
+        symbols: Mapping[str, tuple[int, int]],
+        measured: Mapping[str, int] = {},
     ) -> None:
         known = {name: self.size_slots[slot] for name, slot in self.plan.size_symbols.items()}
+        known |= measured
         for name, (number, axis) in symbols.items():
             known[name] = self.inputs[number].dims + axis
         for relation in relations:

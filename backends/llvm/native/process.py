@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-import sysconfig
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def unsupported_reason() -> str | None:
         return "expected 64-bit CPython"
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return f"expected Linux on x86-64, got {sys.platform} on {platform.machine()}"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "t" in sys.abiflags:
         return "the free-threaded interpreter has another object layout"
     if int(np.__version__.partition(".")[0]) < 2:
         return f"expected NumPy 2, got {np.__version__}"

@@ -18,7 +18,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .control import Control, Pool
@@ -82,18 +82,38 @@ class NativeRuntime:
         )
         self._install = self._prototype("install", None, [_object, _address])
         self._remove = self._prototype("remove", None, [_object, _address])
-        self._limit = self._prototype("set_time_limit", None, [_object, _long])
         self._release = self._prototype("release_blocks", None, [_address, _address])
-        self._lock = self._prototype("lock_cell", None, [_address, _address, _long])
-        self._unlock = self._prototype("unlock_cell", None, [_address, _long])
-        self._trim = self._prototype("trim", None, [_address, _long])
         os.register_at_fork(
-            before=partial(self._prototype("lock", None, [_address]), self._memory.address),
-            after_in_parent=partial(
-                self._prototype("unlock", None, [_address]), self._memory.address
-            ),
+            before=lambda: self._lock_memory(self._memory.address),
+            after_in_parent=lambda: self._unlock_memory(self._memory.address),
             after_in_child=self._after_fork,
         )
+
+    # Made at first use: each is a class of its own, and few processes need them.
+
+    @cached_property
+    def _limit(self) -> Callable[..., Any]:
+        return self._prototype("set_time_limit", None, [_object, _long])
+
+    @cached_property
+    def _lock(self) -> Callable[..., Any]:
+        return self._prototype("lock_cell", None, [_address, _address, _long])
+
+    @cached_property
+    def _unlock(self) -> Callable[..., Any]:
+        return self._prototype("unlock_cell", None, [_address, _long])
+
+    @cached_property
+    def _trim(self) -> Callable[..., Any]:
+        return self._prototype("trim", None, [_address, _long])
+
+    @cached_property
+    def _lock_memory(self) -> Callable[..., Any]:
+        return self._prototype("lock", None, [_address])
+
+    @cached_property
+    def _unlock_memory(self) -> Callable[..., Any]:
+        return self._prototype("unlock", None, [_address])
 
     def _prototype(self, name: str, result: Any, parameters: list[Any]) -> Callable[..., Any]:
         return ctypes.PYFUNCTYPE(result, *parameters)(self.code.address_of(name))

@@ -40,10 +40,14 @@ from .layout import (
 from .pool import launch
 from .sizes import run_sizes
 
+_TRIP_NS = 50
+_POLL_NS = 20_000  # of work between two looks at the clock in a loop
+
 
 def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
     """Run the rows until the last, a failure or a cancellation."""
     number: i64 = 0
+    spent: i64 = 0
     while number < spec.n_rows and load_acquire(ref(ctl.cancel)) == 0:
         row = at(spec.rows, number)
         number += 1
@@ -51,13 +55,24 @@ def walk(ctl: Control, spec: Specialisation, slots: Ptr[i64]) -> None:
             return
         if row.kind == RowKind.LAUNCH:
             _launch(ctl, row, slots, slots + spec.scratch)
-        elif row.kind == RowKind.JUMP or row.kind == RowKind.JUMP_IF_ZERO:
-            if row.kind == RowKind.JUMP or slots[row.extent] == 0:
-                if row.target < number and ctl.poll(ctl) != 0:
-                    return
-                number = row.target
+            spent += slots[row.work]
+        elif row.kind == RowKind.COMPUTE:
+            if not run_sizes(at(spec.sizes, row.first), row.count, slots):
+                fail(ctl, Failure.BAD_SIZE, row.first, 0, 0, 0)
+        elif jumps(row, slots):
+            if row.target < number:
+                spent += _TRIP_NS
+                if spent > _POLL_NS:
+                    spent = 0
+                    if ctl.poll(ctl) != 0:
+                        return
+            number = row.target
+        elif row.kind == RowKind.JUMP_IF_ZERO or row.kind == RowKind.JUMP_UNLESS_ZERO:
+            continue
         else:
             _other(ctl, spec, row, slots)
+            if row.kind == RowKind.COPY:
+                spent += slots[row.words[2]] // 8
 
 
 def _cross(ctl: Control, committing: i64) -> bool:
@@ -75,6 +90,16 @@ def prepare(ctl: Control, row: Row, slots: Ptr[i64], scratch: Ptr[i64]) -> None:
     for index in range(row.count):
         scratch[index] = slots[row.words[index]]
     ctl.places = row.errors
+
+
+def jumps(row: Row, slots: Ptr[i64]) -> bool:
+    """Whether this is a jump that is taken."""
+    kind = row.kind
+    if kind == RowKind.JUMP_UNLESS_ZERO:
+        return slots[row.extent] != 0
+    if kind == RowKind.JUMP_IF_ZERO:
+        return slots[row.extent] == 0
+    return kind == RowKind.JUMP
 
 
 def copy_buffer(row: Row, slots: Ptr[i64]) -> None:
@@ -106,9 +131,6 @@ def _other(ctl: Control, spec: Specialisation, row: Row, slots: Ptr[i64]) -> Non
     kind = row.kind
     if kind == RowKind.COPY:
         copy_buffer(row, slots)
-    elif kind == RowKind.COMPUTE:
-        if not run_sizes(at(spec.sizes, row.first), row.count, slots):
-            fail(ctl, Failure.BAD_SIZE, row.first, 0, 0, 0)
     elif kind == RowKind.HOST:
         _call_host(ctl, row, slots)
     elif kind == RowKind.SWAP:

@@ -5,8 +5,7 @@ Not here: conversions (a word does them).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...records import dataclass
 from ...types import BF16, F16, F32, F64, I16, I32, I64, DType
 from ..scalar import Scalar, absolute, bitcast, constant, convert, select
 

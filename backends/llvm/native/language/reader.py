@@ -93,7 +93,7 @@ def read_function(function: Callable[..., Any]) -> Source:
     """Find a native function in its file and resolve its signature."""
     file = function.__code__.co_filename
     place = Place(file, function.__globals__)
-    tree = _functions_of(file).get(function.__name__)
+    tree = _functions_of(file).get(function.__code__.co_name)
     if tree is None:
         raise LanguageError(f"{file}:1: no function {function.__name__!r} at the top of the file")
     arguments = tree.args
@@ -122,17 +122,30 @@ def read_type(node: ast.expr, place: Place) -> Type:
         if node.value is None:
             return VOID
         if isinstance(node.value, str):
-            return read_type(ast.parse(node.value, mode="eval").body, place)
+            return _read_text(node.value, place)
     if isinstance(node, ast.Subscript):
         return _read_generic(node, place)
-    found = place.constant(node)
+    found = _named_type(place.constant(node))
+    if found is None:
+        raise place.error(node, f"{ast.unparse(node)!r} is not a native type")
+    return found
+
+
+def _read_text(text: str, place: Place) -> Type:
+    """The type that the text of an annotation names; most are one name, which needs no parser."""
+    found = _named_type(place.names.get(text))
+    return read_type(ast.parse(text, mode="eval").body, place) if found is None else found
+
+
+def _named_type(found: Any) -> Type | None:
+    """The type that a name is bound to, if it is bound to one."""
     if found in _SCALARS:
         return next(scalar for scalar in _SCALARS if scalar == found)
     if isinstance(found, type) and issubclass(found, Struct):
         return Reference(found)
     if isinstance(found, type) and found in _NAMED:
         return _NAMED[found]
-    raise place.error(node, f"{ast.unparse(node)!r} is not a native type")
+    return None
 
 
 def _read_generic(node: ast.Subscript, place: Place) -> Type:
@@ -193,7 +206,7 @@ def _lay_out(struct: type[Struct]) -> Layout:
         module = sys.modules[owner.__module__]
         place = Place(getattr(module, "__file__", None) or "?", vars(module))
         for name, annotation in vars(owner).get("__annotations__", {}).items():
-            kind = read_type(ast.parse(annotation, mode="eval").body, place)
+            kind = _read_text(annotation, place)
             width = alignment_of(kind)
             offset = -(-offset // width) * width
             fields[name] = Field(name, kind, offset)

@@ -28,20 +28,22 @@ from .values import signature
 
 Function = Callable[..., Any]
 
+_INCLUDED = "native functions"  # the attribute of a module that has some
 _SMALL = 7  # statements, the function's own and its docstring's included
 
 
 class _Unit:
     """The module being built, with the functions still to translate."""
 
-    def __init__(self, exports: Sequence[Function]) -> None:
-        self.module = ir.Module(name="native")
+    def __init__(self, module: ir.Module) -> None:
+        self.module = module
         self._declared: dict[Function, tuple[ir.Function, FunctionPointer]] = {}
         self._waiting: list[tuple[Source, ir.Function]] = []
         self._uses: Counter[Function] = Counter()
         self._small: set[Function] = set()
-        for function in exports:
-            self._add(read_function(function), function.__name__, internal=False)
+
+    def export(self, function: Function) -> None:
+        self._add(read_function(function), function.__name__, internal=False)
 
     def declare(self, function: Function) -> tuple[ir.Function, FunctionPointer]:
         self._uses[function] += 1
@@ -82,6 +84,8 @@ class _Unit:
 
 def _is_small(source: Source) -> bool:
     """A few statements without a loop."""
+    if len(source.tree.body) > _SMALL:
+        return False  # as most are, and without a walk
     statements = [node for node in ast.walk(source.tree) if isinstance(node, ast.stmt)]
     loops = any(isinstance(node, ast.For | ast.While) for node in statements)
     return len(statements) <= _SMALL and not loops
@@ -89,26 +93,55 @@ def _is_small(source: Source) -> bool:
 
 def translate(exports: Sequence[Function]) -> ir.Module:
     """The LLVM module of these functions and all they call."""
-    return _Unit(exports).translate()
+    unit = _Unit(ir.Module(name="native"))
+    for function in exports:
+        unit.export(function)
+    return unit.translate()
+
+
+def include(module: ir.Module, functions: Sequence[Function]) -> list[ir.Function]:
+    """Add these functions, and all they call, to a module that calls them; as often as it asks.
+
+    The module has to be simplified (`has_native`): translated code keeps its locals in memory.
+    """
+    units = module.__dict__.setdefault(_INCLUDED, _Unit(module))
+    found = [units.declare(function)[0] for function in functions]
+    units.translate()
+    return found
+
+
+def has_native(module: ir.Module) -> bool:
+    """Whether a module includes native functions."""
+    return _INCLUDED in module.__dict__
 
 
 def compile_unit(exports: Sequence[Function]) -> bytes:
     """Object code of these functions and all they call, for any processor of the family."""
-    code: bytes = _machine().emit_object(simplified(exports))
+    return compile_text(str(translate(exports)))
+
+
+def compile_text(text: str) -> bytes:
+    """Object code of the text of a module: LLVM's part, which other threads of Python may run
+    beside."""
+    code: bytes = _machine().emit_object(_simplified(text))
     return code
 
 
 def simplified(exports: Sequence[Function]) -> Any:
     """The same as LLVM's own module, to be linked with others."""
-    module = llvm.parse_assembly(str(translate(exports)))
+    return _simplified(str(translate(exports)))
+
+
+def _simplified(text: str) -> Any:
+    module = llvm.parse_assembly(text)
     machine = _machine()
     module.triple = machine.triple
     module.verify()
-    _simplify(module, machine)
+    simplify(module, machine)
     return module
 
 
-def _simplify(module: Any, machine: Any) -> None:
+def simplify(module: Any, machine: Any) -> None:
     """A short pipeline: some 30 ms, where the standard one took 500 at level 2 and 270 at level 1.
 
     The standard one also makes calls of memset out of loops, which no blob can resolve.

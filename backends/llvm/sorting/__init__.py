@@ -1,0 +1,1 @@
+"""Sorting: keys, networks across rows, radix sorts along them."""

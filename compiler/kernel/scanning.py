@@ -1,0 +1,81 @@
+"""What a scan needs: a loop in order that carries the prefix, or, along a short axis, no loop.
+
+Invariants: prefixes are made from the first element to the last, each from the one before.
+Not here: reductions (lowering_values.py), which rows scan side by side (back ends).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..dims import Dim, Size
+from ..ir.graph import Node
+from .blocks import Block, Writer
+from .kernel import Scan, Store
+from .lowering_values import Values
+from .monoids import FEW, monoid_of
+from .movement import Indices
+from .short import folded
+
+
+def scanning(
+    w: Writer, values: Values, output: str, node: Node
+) -> Callable[[Indices, Block], None]:
+    """Stores all prefixes of the row at an index, which lacks the scanned axis."""
+    axis = node.attrs["axis"]
+    size = node.operands[0].tensor.shape[axis]
+
+    def emit(index: Indices, block: Block) -> None:
+        if 0 < folded((size,)) < FEW:
+            _written_out(w, values, output, node, index, block)
+        else:
+            _looped(w, values, output, node, index, block)
+
+    return emit
+
+
+def _written_out(
+    w: Writer, values: Values, output: str, node: Node, index: Indices, block: Block
+) -> None:
+    axis, source = node.attrs["axis"], node.operands[0]
+    dtype = source.tensor.dtype
+    monoid = monoid_of(node.op.name)
+    wide = monoid.accumulate(dtype)
+    hint = node.results[0].name
+    prefix = ""
+    for at in range(folded((source.tensor.shape[axis],))):
+        whole: tuple[Size, ...] = (*index[:axis], at, *index[axis:])
+        name = values.at(source, whole)
+        if wide is not dtype:
+            name = w.let("wide", "convert", (name,), wide)
+        if prefix:
+            (name,) = values.both(hint, monoid, (wide,), (prefix, name))
+        prefix = name
+        stored = name if wide is dtype else w.let(hint, "convert", (name,), dtype)
+        block.out.append(Store(output, whole, stored))
+
+
+def _looped(
+    w: Writer, values: Values, output: str, node: Node, index: Indices, block: Block
+) -> None:
+    axis, source = node.attrs["axis"], node.operands[0]
+    dtype = source.tensor.dtype
+    monoid = monoid_of(node.op.name)
+    wide = monoid.accumulate(dtype)
+    inner = w.open("s", source.tensor.shape[axis], block)
+    whole = (*index[:axis], Dim.symbol(inner.axis), *index[axis:])
+    name = values.at(source, whole)
+    if wide is not dtype:
+        name = w.let("wide", "convert", (name,), wide)
+    body = tuple(inner.out)
+    inner.out.clear()
+    prefix = w.name(node.results[0].name)
+    w.home[prefix] = inner
+    stored = prefix
+    if wide is not dtype:
+        stored = w.let(node.results[0].name, "convert", (prefix,), dtype)
+    inner.out.append(Store(output, whole, stored))
+    scan = Scan(
+        (prefix,), monoid.name, inner.axis, inner.extent, body, (name,), tuple(inner.out), (wide,)
+    )  # fmt: skip
+    block.out.append(scan)

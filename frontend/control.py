@@ -1,0 +1,197 @@
+"""Control flow for users: `cond`, `while_loop`, `fori_loop`, `scan`.
+
+    y = tm.cond(x.sum() > 0, np.sqrt, np.square, x)
+    x, n = tm.while_loop(lambda c: np.abs(c[0]) > 1e-9, lambda c: (c[0] / 2, c[1] + 1), (x, 0))
+    x = tm.fori_loop(0, 100, lambda i, x: 0.5 * (x + a / x), a)
+    carry, ys = tm.scan(lambda h, x: (np.tanh(h @ w + x), h), h, xs)
+
+Inside a compiled function they are nodes of the graph: the trips run in machine code, how many
+there are is no reason to compile again, and any nested dict, list, tuple or dataclass of arrays
+and numbers can be carried. Outside, and under `disable_jit`, they are the plain Python loops
+they stand for.
+
+Invariants: what a loop carries keeps its dtype and shape on every trip, compiled or not. A body
+gets arrays of its own: writing to them never writes to what was passed in.
+Not here: the graph (control_traced.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .control_traced import traced_cond, traced_fori, traced_scan, traced_while
+from .tracing.state import current, fail
+from .trees import Tree, flatten, paths
+from .variable import Variable
+
+
+def cond(
+    predicate: Any,
+    if_true: Callable[..., Any],
+    if_false: Callable[..., Any],
+    *operands: Any,
+) -> Any:
+    """``if_true(*operands)`` where the predicate is true, else ``if_false(*operands)``.
+
+    Only the branch that is taken runs. Both must give the same structure, dtypes and shapes (a
+    Python number takes the other's dtype). The branches may use values around them.
+    """
+    trace = current()
+    if trace is None or isinstance(predicate, bool | np.bool_) and _is_known(predicate):
+        return (if_true if _one_bool(predicate, "cond") else if_false)(*operands)
+    return traced_cond(trace, predicate, (if_true, if_false), operands)
+
+
+def while_loop(test: Callable[..., Any], body: Callable[..., Any], initial: Any) -> Any:
+    """``while test(carry): carry = body(carry)``, from `initial`; the last carry."""
+    trace = current()
+    if trace is not None:
+        return traced_while(trace, test, body, initial)
+    carry = _Carry("while_loop", initial)
+    while _one_bool(test(carry.value), "while_loop"):
+        carry.advance(body(carry.value))
+    return carry.final()
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[..., Any], initial: Any) -> Any:
+    """``for i in range(lower, upper): carry = body(i, carry)``, from `initial`; the last carry.
+
+    The bounds may be known only at run time. `i` is a Python integer to the body.
+    """
+    trace = current()
+    if trace is not None:
+        return traced_fori(trace, lower, upper, body, initial)
+    for bound in (lower, upper):
+        if np.ndim(bound) or np.asarray(bound).dtype.kind not in "iu":
+            raise fail("TM260", f"the bounds of fori_loop are integers, got {bound!r:.60}")
+    carry = _Carry("fori_loop", initial)
+    for i in range(int(lower), int(upper)):
+        carry.advance(body(i, carry.value))
+    return carry.final()
+
+
+def scan(
+    body: Callable[..., Any],
+    initial: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """Go over the rows of `xs`, carrying a value: ``carry, y = body(carry, x)`` for each.
+
+    Gives the last carry and all y, stacked. xs: an array or a nest of them, of equal first sizes;
+    or None, with a `length`. reverse: from the last row to the first; y keeps the places.
+    """
+    trace = current()
+    if trace is not None:
+        return traced_scan(trace, body, initial, xs, length, reverse)
+    stacks, tree = flatten(xs)
+    arrays = [np.asarray(stack) for stack in stacks]
+    count = _count(arrays, length)
+    carry = _Carry("scan", initial)
+    rows: list[tuple[list[Any], Tree]] = [([], tree)] * count
+    for at in reversed(range(count)) if reverse else range(count):
+        given = body(carry.value, tree.rebuild([np.array(array[at])[()] for array in arrays]))
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise fail("TM260", f"the body of scan gives a pair (carry, y), got {given!r:.60}")
+        carry.advance(given[0])
+        rows[at] = flatten(given[1])
+    if not count:
+        return carry.final(), _empty(body, carry, tree, arrays)
+    stacked = [np.stack(column) for column in zip(*[leaves for leaves, _ in rows], strict=True)]
+    return carry.final(), rows[0][1].rebuild(stacked)
+
+
+def _empty(body: Callable[..., Any], carry: _Carry, tree: Tree, arrays: list[Any]) -> Any:
+    """What no rows stack up to: the body says what one would give, seen on zeros."""
+    like = tree.rebuild([np.zeros(array.shape[1:], array.dtype)[()] for array in arrays])
+    leaves, made = flatten(body(carry.value, like)[1])
+    return made.rebuild([np.empty((0, *np.shape(y)), np.asarray(y).dtype) for y in leaves])
+
+
+class _Carry:
+    """What a plain loop carries, checked after each trip."""
+
+    def __init__(self, name: str, initial: Any) -> None:
+        self._name = name
+        leaves, self._tree = flatten(initial)
+        self._leaves = [
+            np.array(leaf) if isinstance(leaf, np.ndarray | Variable) else leaf for leaf in leaves
+        ]
+
+    @property
+    def value(self) -> Any:
+        """The nested value for the next trip."""
+        return self._tree.rebuild(self._leaves)
+
+    def advance(self, given: Any) -> None:
+        """Take what a trip gave. Raises TraceError where a dtype or shape changed."""
+        leaves, tree = flatten(given)
+        if tree != self._tree:
+            raise fail(
+                "TM260",
+                f"the body of {self._name} gives another structure than it is handed",
+                f"{self._tree.spec} is carried, the body gives {tree.spec}",
+            )
+        self._leaves = [
+            self._next(at, old, new) for at, (old, new) in enumerate(zip(self._leaves, leaves))
+        ]
+
+    def _next(self, at: int, old: Any, new: Any) -> Any:
+        before, after = np.asarray(old), np.asarray(new)
+        if _is_number(old):
+            dtype = np.result_type(old, new) if after.ndim == 0 else after.dtype
+        else:
+            dtype = np.result_type(before.dtype, new) if _is_number(new) else after.dtype
+        if after.shape != before.shape or dtype != (dtype if _is_number(old) else before.dtype):
+            path = "".join(map(repr, paths(self._tree)[at]))
+            raise fail(
+                "TM260",
+                f"{self._name} carries {path or 'a value'} as {before.dtype}{list(before.shape)}, "
+                f"its body gives {after.dtype}{list(after.shape)}",
+                "what a loop carries keeps its dtype and shape on every trip",
+            )
+        if _is_number(old) and _is_number(new):
+            return new
+        return after.astype(dtype)[()] if isinstance(new, np.generic) or after.ndim == 0 else new
+
+    def final(self) -> Any:
+        """The nested value, Python numbers as NumPy's."""
+        return self._tree.rebuild(
+            [np.asarray(leaf)[()] if _is_number(leaf) else leaf for leaf in self._leaves]
+        )
+
+
+def _is_number(leaf: Any) -> bool:
+    return type(leaf) in (bool, int, float, complex)
+
+
+def _is_known(predicate: Any) -> bool:
+    """True for a bool that is there, not the stand-in of one."""
+    return type(predicate) in (bool, np.bool_)
+
+
+def _one_bool(predicate: Any, what: str) -> bool:
+    if np.ndim(predicate):
+        raise fail(
+            "TM260",
+            f"the condition of {what} is one bool, got an array of shape {np.shape(predicate)}",
+            hint="reduce it with .any() or .all()",
+        )
+    return bool(predicate)
+
+
+def _count(arrays: list[Any], length: int | None) -> int:
+    sizes = [] if length is None else [int(length)]
+    for array in arrays:
+        if not array.ndim:
+            raise fail("TM260", f"scan goes over the first axis of arrays, got {array!r:.60}")
+        sizes.append(array.shape[0])
+    if not sizes:
+        raise fail("TM260", "scan needs arrays to go over, or a length")
+    if min(sizes) < 0 or min(sizes) != max(sizes):
+        raise fail("TM260", f"scan goes over {min(sizes)} and {max(sizes)} rows together")
+    return sizes[0]

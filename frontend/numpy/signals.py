@@ -1,0 +1,255 @@
+"""Functions of sampled data: convolve, correlate, gradient, trapezoid, polyval, cov, corrcoef.
+
+Not here: sums, products and means (reductions.py, linear.py, statistics.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tracing.state import fail, running
+from .axes import all_axes
+from .operands import MISSING, common_dtype, is_traced, value_of
+
+_UNROLLED = 64  # factors of a convolution that are written out
+
+
+def _array(a: Any, dtype: Any = None) -> Any:
+    return running().dispatch.function(np.asarray, (a,), {} if dtype is None else {"dtype": dtype})
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """np.convolve"""
+    a, v = _vector(a, "a"), _vector(v, "v")
+    if len_of(v) > len_of(a):
+        a, v = v, a
+    return _slid(a, v, mode)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """np.correlate: the longer one is slid over, the result is turned round where they change."""
+    a, v = _vector(a, "a"), _vector(v, "v")
+    if np.iscomplexobj(v):
+        v = np.conj(v)
+    if len_of(v) > len_of(a):
+        return _slid(v, a[::-1], mode)[::-1]
+    return _slid(a, v[::-1], mode)
+
+
+def _vector(a: Any, name: str) -> Any:
+    array = _array(a)
+    if array.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if array.ndim == 0:
+        array = np.reshape(array, (1,))
+    if len_of(array) == 0:
+        raise ValueError(f"{name} cannot be empty")
+    return array
+
+
+def len_of(array: Any) -> Any:
+    """The length of the first axis, as user code would see it."""
+    return array.shape[0]
+
+
+def _slid(a: Any, v: Any, mode: str) -> Any:
+    """sum over j of v[j] * a[k - j], for the k that `mode` wants; a is not the shorter."""
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    dtype = common_dtype(a, v).numpy
+    a, v = a.astype(dtype), v.astype(dtype)
+    long, short = len_of(a), len_of(v)
+    ends = {"full": short - 1, "same": short // 2, "valid": 0}[mode]
+    count = {"full": long + short - 1, "same": long, "valid": long - short + 1}[mode]
+    before = ends if mode != "same" else (short - 1) - (short - 1) // 2
+    if mode == "same":
+        before = (short - 1) - (short - 1) // 2
+    padded = a if mode == "valid" else np.pad(a, (before, count + short - 1 - long - before))
+    turned = v[::-1]
+    if type(short) is int and short <= _UNROLLED:
+        total = turned[0] * padded[0:count]
+        for j in range(1, short):
+            total = total + turned[j] * padded[j : j + count]
+        return total
+    place = running().dispatch.function
+    rows = place(np.arange, (count,), {})
+    columns = place(np.arange, (short,), {})
+    return np.matmul(padded[rows[:, None] + columns], turned)
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """np.gradient: second-order differences inside, one-sided ones at the ends."""
+    f = _array(f)
+    rank = f.ndim
+    axes = tuple(range(rank)) if axis is None else all_axes(axis, rank)
+    if edge_order not in (1, 2):
+        raise ValueError("'edge_order' greater than 2 not supported")
+    steps = list(varargs) if varargs else [1.0] * len(axes)
+    if len(steps) == 1 and len(axes) > 1 and np.ndim(steps[0]) == 0:
+        steps = steps * len(axes)
+    if len(steps) != len(axes):
+        raise TypeError("invalid number of arguments")
+    if f.dtype.kind not in "fc":
+        f = f.astype(np.float64)
+    made = [_slope(f, place, step, edge_order) for place, step in zip(axes, steps)]
+    return made[0] if len(axes) == 1 else tuple(made)
+
+
+def _slope(f: Any, axis: int, step: Any, order: int) -> Any:
+    if f.shape[axis] < order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least "
+            "(edge_order + 1) elements are required."
+        )
+
+    def at(start: Any, stop: Any) -> Any:
+        return f[tuple([slice(start, stop) if i == axis else slice(None) for i in range(f.ndim)])]
+
+    spaced = np.ndim(step) == 1
+    if spaced:
+        places = _array(step)
+        if places.dtype.kind in "iu":
+            places = places.astype(np.float64)
+        if len_of(places) != f.shape[axis]:
+            raise ValueError(
+                "when 1d, distances must match the length of the corresponding dimension"
+            )
+        step = np.diff(places)
+        like = [-1 if i == axis else 1 for i in range(f.ndim)]
+        left, right = np.reshape(step[:-1], like), np.reshape(step[1:], like)
+        inner = (
+            -(right / (left * (left + right))) * at(None, -2)
+            + ((right - left) / (left * right)) * at(1, -1)
+            + (left / (right * (left + right))) * at(2, None)
+        )
+        first, last = step[0], step[-1]
+    else:
+        inner = (at(2, None) - at(None, -2)) / (2.0 * step)
+        first = last = step
+    if order == 1:
+        begin, end = (at(1, 2) - at(0, 1)) / first, (at(-1, None) - at(-2, -1)) / last
+    else:
+        begin = _edge(at(0, 1), at(1, 2), at(2, 3), step if not spaced else (step[0], step[1]), 1)
+        end = _edge(
+            at(-1, None), at(-2, -1), at(-3, -2),
+            step if not spaced else (step[-1], step[-2]), -1,
+        )  # fmt: skip
+    return np.concatenate([begin, inner, end], axis=axis).astype(f.dtype)
+
+
+def _edge(y0: Any, y1: Any, y2: Any, step: Any, sign: int) -> Any:
+    """The slope of the parabola through three points, at the first of them."""
+    if type(step) is not tuple:
+        return sign * (-1.5 * y0 + 2.0 * y1 - 0.5 * y2) / step
+    near, far = step
+    a = -(2.0 * near + far) / (near * (near + far))
+    b = (near + far) / (near * far)
+    c = -near / (far * (near + far))
+    return sign * (a * y0 + b * y1 + c * y2)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """np.trapezoid"""
+    y = _array(y)
+    place = axis % y.ndim
+    if x is None:
+        step = dx
+    else:
+        x = _array(x)
+        if x.ndim == 1:
+            step = np.reshape(np.diff(x), [-1 if i == place else 1 for i in range(y.ndim)])
+        else:
+            step = np.diff(x, axis=axis)
+    front = tuple([slice(1, None) if i == place else slice(None) for i in range(y.ndim)])
+    back = tuple([slice(None, -1) if i == place else slice(None) for i in range(y.ndim)])
+    return np.sum(step * (y[front] + y[back]) / 2.0, axis=axis)
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """np.polyval: Horner's rule, the highest power first."""
+    coefficients = list(p) if not is_traced(p) else [p[i] for i in range(_fixed(p))]
+    x = _array(x)
+    made = np.zeros_like(x)
+    for coefficient in coefficients:
+        made = made * x + coefficient
+    return made
+
+
+def polynomial_value(x: Any, c: Any, tensor: bool = True) -> Any:
+    """np.polynomial.polynomial.polyval of one polynomial, the lowest power first."""
+    array = _array(c)
+    if array.ndim != 1:
+        raise fail("TM111", "polyval of several polynomials at once is not supported")
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    x = _array(x)
+    count = _fixed(array)
+    made = array[-1] + x * 0
+    for i in range(2, count + 1):
+        made = array[-i] + made * x
+    return made
+
+
+def _fixed(array: Any) -> int:
+    """The length as a number: it decides how many steps there are."""
+    return int(array.shape[0])
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """np.cov without weights."""
+    if fweights is not None or aweights is not None:
+        raise fail("TM111", "np.cov with weights is not supported")
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    if np.ndim(m) > 2 or (y is not None and np.ndim(y) > 2):
+        raise ValueError("m has more than 2 dimensions")
+    parts = [p for p in (m, y) if p is not None]
+    work = np.result_type(*[value_of(p).tensor.dtype.numpy for p in parts], np.float64)
+    rows = [np.atleast_2d(_array(p, work if dtype is None else dtype)) for p in parts]
+    if not rowvar:
+        rows = [
+            r if np.ndim(p) < 2 and i == 0 else r.T for i, (p, r) in enumerate(zip(parts, rows))
+        ]
+        if y is not None and np.ndim(y) < 2:
+            rows[1] = np.atleast_2d(_array(y, work))
+    samples = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
+    less = ddof if ddof is not None else (0 if bias else 1)
+    offset = samples - np.mean(samples, axis=1, keepdims=True)
+    freedom = np.maximum(samples.shape[1] - less, 0)
+    made = np.matmul(offset, np.conj(offset.T)) * np.true_divide(1, freedom)
+    return np.squeeze(made)
+
+
+def corrcoef(
+    x: Any, y: Any = None, rowvar: bool = True, bias: Any = MISSING, ddof: Any = MISSING, *,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
+    """np.corrcoef"""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    spread = np.sqrt(np.real(np.diag(c)))
+    c = c / spread[:, None] / spread[None, :]
+    if c.dtype.kind != "c":
+        return np.clip(c, -1, 1)
+    real, imag = np.clip(np.real(c), -1, 1), np.clip(np.imag(c), -1, 1)
+    return real + 1j * imag
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.convolve: convolve, np.correlate: correlate, np.gradient: gradient,
+    np.trapezoid: trapezoid, np.polyval: polyval, np.cov: cov, np.corrcoef: corrcoef,
+}  # fmt: skip
+FUNCTIONS_LATER = {"numpy.polynomial.polynomial": {"polyval": polynomial_value}}
