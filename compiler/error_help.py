@@ -12,7 +12,8 @@ from collections.abc import Mapping
 HELP: Mapping[str, str] = {
     # tracing
     "TM101": "A function is compiled from one run on stand-ins for its arrays, so a Python `if`, "
-    "`while` or `and` cannot look at their values. Choose values with `np.where`; make an option "
+    "`while` or `and` cannot look at their values. Choose values with `np.where`, run one of two "
+    "functions with `tm.cond`, loop with `tm.while_loop`; make an option "
     "that is the same for many calls a parameter named in `static_argnames`.",
     "TM102": "`int(x)`, `float(x)`, `x.item()`, `range(x)` and list indices need the value itself "
     "while the function is traced. Keep it an array, take the number from a shape "
@@ -25,7 +26,8 @@ HELP: Mapping[str, str] = {
     "dataclasses of these can take part in a computation. Pass other objects as they are and use "
     "only their attributes, or name the argument in `static_argnames`.",
     "TM106": "The array was handed to code that reads its memory, such as a C extension or another "
-    "library. Call that code before or after the compiled function.",
+    "library. Call that code before or after the compiled function. Draws of a generator from "
+    "outside (`rng.random(3)`) would be frozen: pass the numbers, or draw with `tm.random`.",
     "TM107": "A function is run once to trace it; its compiled form is called from then on, so "
     "`self.count += 1`, `global n; n += 1` and the like would happen once. Keep such a number in a "
     "`tm.Variable`, which every call updates, return it, or change it outside.",
@@ -103,6 +105,10 @@ HELP: Mapping[str, str] = {
     "larger `size=`: the number of elements is always enough.",
     "TM260": "What a loop carries keeps its dtype and shape on every trip, and both branches of a "
     "`tm.cond` give the same structure, dtypes and shapes: convert with `.astype(...)`.",
+    "TM261": "A slice of nothing but NaN has no largest or smallest element. Put a number in place "
+    "of NaN first (`np.where(np.isnan(x), -np.inf, x)`), or leave such slices out.",
+    "TM262": "An average is divided by the sum of its weights, which must not be zero. Divide "
+    "yourself to get NaN or infinities there: `(x * w).sum() / w.sum()`.",
     "TM301": "The text is not in the form that printed graphs have; the message names line and "
     "column.",
     "TM302": "The graph breaks a rule of the verifier; the detail lists all of them with their "

@@ -94,7 +94,7 @@ class RangeError(TracemillError, OverflowError):
 
 
 class DivisionError(TracemillError, ZeroDivisionError):
-    """A Python number divided by zero."""
+    """A division by zero for which Python and NumPy raise: of Python numbers, by weights."""
 
 
 class LimitError(TracemillError, MemoryError, ValueError):
@@ -259,6 +259,8 @@ _ROWS: Mapping[str, Code] = {
     "TM258": Code(ArgError, "Bins or quantiles are not in order or not in range."),
     "TM259": Code(ArgError, "There are more results than `size=` makes room for."),
     "TM260": Code(TraceError, "The parts of a loop or branch do not fit each other."),
+    "TM261": Code(ArgError, "The place of an extreme was asked for where all elements are NaN."),
+    "TM262": Code(DivisionError, "The weights of an average sum to zero."),
     # our own bugs
     "TM301": Code(GraphError, "A graph text cannot be read."),
     "TM302": Code(GraphError, "A graph is not well-formed."),

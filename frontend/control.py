@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .control_carried import own_arrays
 from .control_traced import traced_cond, traced_fori, traced_scan, traced_while
 from .tracing.state import current, fail
 from .trees import Tree, flatten, paths
@@ -41,7 +42,8 @@ def cond(
     """
     trace = current()
     if trace is None or isinstance(predicate, bool | np.bool_) and _is_known(predicate):
-        return (if_true if _one_bool(predicate, "cond") else if_false)(*operands)
+        branch = if_true if _one_bool(predicate, "cond") else if_false
+        return branch(*own_arrays(trace, operands))
     return traced_cond(trace, predicate, (if_true, if_false), operands)
 
 

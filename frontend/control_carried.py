@@ -9,6 +9,7 @@ Not here: the nodes (control_traced.py).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
@@ -142,6 +143,20 @@ def same_shape(trace: Trace, left: TensorType, right: TensorType) -> bool:
 def traced_result(trace: Trace, value: Value, like: Any) -> Any:
     is_array = isinstance(like, np.ndarray) or type(like) is TracedArray
     return fresh(trace, value) if is_array else result(trace, value)
+
+
+def own_arrays(trace: Trace | None, operands: Sequence[Any]) -> Sequence[Any]:
+    """What a branch is handed: new arrays for arrays, so that it writes to its own; outside of
+    traces as in them."""
+    leaves, tree = flatten(tuple(operands))
+    own = [_own(trace, leaf) for leaf in leaves]
+    return operands if all(map(operator.is_, own, leaves)) else tree.rebuild(own)
+
+
+def _own(trace: Trace | None, leaf: Any) -> Any:
+    if type(leaf) is not np.ndarray and type(leaf) is not TracedArray:
+        return leaf
+    return leaf.copy() if trace is None else fresh(trace, value_of(leaf))
 
 
 def path_text(path: Any) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from .compiler.ir.graph import Value
 from .compiler.records import dataclass
 from .compiler.types import BOOL, I64, TensorType
-from .control_carried import Carried, is_weak, path_text, same_shape, traced_result
+from .control_carried import Carried, is_weak, own_arrays, path_text, same_shape, traced_result
 from .intercept.callee import callee
 from .lifted import read
 from .numpy.operands import value_of, weak_type
@@ -77,7 +77,7 @@ class _Arm:
         def body(_: list[Any], inner: Trace) -> Sequence[Value]:
             for variable in variables.values():
                 variable.get(inner)
-            self.leaves, self.tree = flatten(self.function(*self.operands))
+            self.leaves, self.tree = flatten(self.function(*own_arrays(inner, self.operands)))
             self.values = [value_of(read(leaf)) for leaf in self.leaves]
             if wanted:
                 self.values = [inner.cast(v, t.dtype) for v, t in zip(self.values, wanted)]

@@ -42,5 +42,7 @@ _SENTENCES = {
     "TM257": "a number to be counted is negative or not below minlength",
     "TM259": "there are more distinct elements than size= says",
     "TM258": "bins or quantiles are not in order or not in range",
+    "TM261": "All-NaN slice encountered",
+    "TM262": "Weights sum to zero, can't be normalized",
     "TM246": "a Python integer does not fit the element type it is combined with",
 }

@@ -61,7 +61,11 @@ class NumberSpec:
 
     def mismatch(self, leaf: Any) -> str | None:
         """What is different about `leaf`; None if nothing."""
-        return None if type(leaf) is self.type else f"is {_kind(leaf)} instead of {_name(self)}"
+        if type(leaf) is not self.type:
+            return f"is {_kind(leaf)} instead of {_name(self)}"
+        if isinstance(leaf, int) and not -(2**63) <= leaf < 2**63:
+            return "is an integer of more than 64 bits"
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class Traced:
             self._size_mismatch(call, sizes)
             or self._guard_mismatch(call, sizes)
             or self._write_mismatch(call)
+            or self._captured_mismatch()
             or mismatch(self.arrays(call), self.sharings)
         )
 
@@ -143,6 +148,18 @@ class Traced:
         for item in self.arrays(call):
             if item.written and not item.array.flags.writeable:
                 return f"{item.name} is read-only and is written"
+        return None
+
+    def _captured_mismatch(self) -> str | None:
+        """NumPy lets an array change its shape and element type in place."""
+        for item, param in zip(self.trace.inputs, self.trace.graph.params):
+            array = item.value
+            if item.leaf is None and type(array) is np.ndarray:
+                have, wanted = array.shape, param.tensor.shape
+                if array.dtype != param.tensor.dtype.numpy:
+                    return f"{item.name} has become {array.dtype}"
+                if have != wanted:
+                    return f"{item.name} has shape {have} instead of {tuple(wanted)}"
         return None
 
     def arrays(self, call: FlatCall) -> list[Met]:

@@ -153,6 +153,9 @@ def _integer_to_integer(site: Site, source: DType, target: DType, a: ir.Value) -
 
 def _float_to_integer(site: Site, source: DType, target: DType, a: ir.Value) -> ir.Value:
     builder = site.builder
+    if target.bits < 32:
+        wide = _float_to_signed(site, a, 32)
+        return builder.trunc(wide, register_type(target, width_of(a)))
     if target.kind == "i":
         return _float_to_signed(site, a, target.bits)
     if target.bits < 64:
@@ -166,14 +169,10 @@ def _float_to_integer(site: Site, source: DType, target: DType, a: ir.Value) -> 
 
 
 def _float_to_signed(site: Site, a: ir.Value, bits: int) -> ir.Value:
-    """Truncation; NaN and what does not fit give the minimum."""
+    """Truncation to 32 or 64 bits; NaN and what does not fit give the minimum."""
     builder = site.builder
     typ = vector_of(ir.IntType(bits), width_of(a))
     minimum = constant_of(typ, -(1 << (bits - 1)))
-    if bits < 32:
-        fits = _magnitude_below(site, _truncated(site, a), float(1 << (bits - 1)))
-        wide = builder.trunc(_float_to_signed(site, a, 32), typ)
-        return builder.select(fits, wide, minimum)
     direct = truncating_conversion(site, a, ir.IntType(bits))
     if direct is not None:
         return direct
@@ -181,10 +180,6 @@ def _float_to_signed(site: Site, a: ir.Value, bits: int) -> ir.Value:
     fits = _magnitude_below(site, a, float(1 << (bits - 1)))
     safe = builder.select(fits, a, constant_of(a.type, 0.0))
     return builder.select(fits, builder.fptosi(safe, typ), minimum)
-
-
-def _truncated(site: Site, a: ir.Value) -> ir.Value:
-    return intrinsic(site.builder, "llvm.trunc", a.type, [a], a.type)
 
 
 def _magnitude_below(site: Site, a: ir.Value, limit: float) -> ir.Value:

@@ -41,7 +41,7 @@ State = tuple[Scalar, ...]
 class Monoid:
     """One way to fold. A state is `arity` scalars; several states may ride in one loop.
 
-    accumulate: the dtype a value of the given dtype is folded in (f16 and bf16 in f32).
+    accumulate: the dtype a reduction folds a value of the given dtype in (f16 and bf16 in f32).
     neutral: the state that changes nothing, per dtype of the folded value.
     combine: two states to one, the earlier first.
     empty: the result of no elements; None where that is an error the graph has ruled out.
@@ -162,21 +162,27 @@ def same(a: Scalar, b: Scalar) -> Scalar:
     return equal
 
 
-def _plus(a: Scalar, b: Scalar) -> Scalar:
-    """a + b; of halves, which only an `Update` in their own memory adds, rounded each time."""
-    if a.dtype in (F16, BF16):
-        return convert(add(convert(a, F32), convert(b, F32)), a.dtype)
-    return add(a, b)
+def _rounded(word: Callable[[Scalar, Scalar], Scalar]) -> Callable[[State, State], State]:
+    """A word as `combine`; of halves, which scans and an `Update` in their own memory fold as
+    they are, rounded each time."""
+
+    def combine(a: State, b: State) -> State:
+        x, y = a[0], b[0]
+        if x.dtype in (F16, BF16):
+            return (convert(word(convert(x, F32), convert(y, F32)), x.dtype),)
+        return (word(x, y),)
+
+    return combine
 
 
 _NOWHERE = (1 << 63) - 1
 _one = lambda dtype: (1,)
 
 SUM = Monoid(
-    "sum", 1, widened, lambda d: (negative_zero(d),), lambda a, b: (_plus(a[0], b[0]),),
+    "sum", 1, widened, lambda d: (negative_zero(d),), _rounded(add),
     lambda d: (0,), ("sum", "cumsum", "scatter_add"),
 )  # fmt: skip
-PROD = Monoid("prod", 1, widened, _one, lambda a, b: (mul(a[0], b[0]),), _one, ("prod", "cumprod"))
+PROD = Monoid("prod", 1, widened, _one, _rounded(mul), _one, ("prod", "cumprod"))
 MIN = Monoid("min", 1, widened, lambda d: (highest(d),), _extreme(True), None, ("min",))
 MAX = Monoid("max", 1, widened, lambda d: (lowest(d),), _extreme(False), None, ("max",))
 ANY = Monoid(

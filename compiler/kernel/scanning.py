@@ -1,6 +1,7 @@
 """What a scan needs: a loop in order that carries the prefix, or, along a short axis, no loop.
 
-Invariants: prefixes are made from the first element to the last, each from the one before.
+Invariants: prefixes are made from the first element to the last, each from the one before, in
+the element's own type: halves are rounded at every step, as NumPy does.
 Not here: reductions (lowering_values.py), which rows scan side by side (back ends).
 """
 
@@ -40,19 +41,15 @@ def _written_out(
     axis, source = node.attrs["axis"], node.operands[0]
     dtype = source.tensor.dtype
     monoid = monoid_of(node.op.name)
-    wide = monoid.accumulate(dtype)
     hint = node.results[0].name
     prefix = ""
     for at in range(folded((source.tensor.shape[axis],))):
         whole: tuple[Size, ...] = (*index[:axis], at, *index[axis:])
         name = values.at(source, whole)
-        if wide is not dtype:
-            name = w.let("wide", "convert", (name,), wide)
         if prefix:
-            (name,) = values.both(hint, monoid, (wide,), (prefix, name))
+            (name,) = values.both(hint, monoid, (dtype,), (prefix, name))
         prefix = name
-        stored = name if wide is dtype else w.let(hint, "convert", (name,), dtype)
-        block.out.append(Store(output, whole, stored))
+        block.out.append(Store(output, whole, name))
 
 
 def _looped(
@@ -61,21 +58,15 @@ def _looped(
     axis, source = node.attrs["axis"], node.operands[0]
     dtype = source.tensor.dtype
     monoid = monoid_of(node.op.name)
-    wide = monoid.accumulate(dtype)
     inner = w.open("s", source.tensor.shape[axis], block)
     whole = (*index[:axis], Dim.symbol(inner.axis), *index[axis:])
     name = values.at(source, whole)
-    if wide is not dtype:
-        name = w.let("wide", "convert", (name,), wide)
     body = tuple(inner.out)
     inner.out.clear()
     prefix = w.name(node.results[0].name)
     w.home[prefix] = inner
-    stored = prefix
-    if wide is not dtype:
-        stored = w.let(node.results[0].name, "convert", (prefix,), dtype)
-    inner.out.append(Store(output, whole, stored))
+    inner.out.append(Store(output, whole, prefix))
     scan = Scan(
-        (prefix,), monoid.name, inner.axis, inner.extent, body, (name,), tuple(inner.out), (wide,)
+        (prefix,), monoid.name, inner.axis, inner.extent, body, (name,), tuple(inner.out), (dtype,)
     )  # fmt: skip
     block.out.append(scan)

@@ -1,7 +1,7 @@
 """Change of type and choice between values: cast, bitcast, select.
 
-A float that does not fit an integer type gives the type's minimum (unsigned: the low bits of the
-signed 64-bit conversion), on every back end; NumPy leaves it to the machine.
+A float that does not fit an integer type gives what NumPy gives on x86-64, on every back end
+(integer_conversion.py).
 Not here: promotion (the frontend writes casts).
 """
 
@@ -109,7 +109,8 @@ def _select_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
 OPS: tuple[OpDef, ...] = (
     record("cast", cast_array, lambda x, dtype: convert(x, dtype),
            "The operand in another type, as astype. A float that does not fit gives the least "
-           "value of a signed type; a complex number loses its imaginary part.",
+           "value of i32 and i64, the low bits of that conversion to narrower integers; a complex "
+           "number loses its imaginary part.",
            signature=_cast_signature, gradient=_cast_gradient, canonical=_cast_canonical,
            exact_halves=True),
     record("bitcast", lambda x, dtype: np.ascontiguousarray(x).view(dtype.numpy).reshape(x.shape),

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..types import I64, DType
+from ..types import I32, I64, DType
 
 Lanes = np.ndarray[Any, np.dtype[Any]]
 
 
 def float_to_integer(a: Lanes, target: DType) -> Lanes:
     """The one meaning of float64 to integer, also for NaN and what does not fit."""
+    if target.bits < 32:
+        return _float_to_signed(a, I32).astype(target.numpy)
     if target.kind == "i":
         return _float_to_signed(a, target)
     low = _float_to_signed(a, I64).astype(target.numpy)

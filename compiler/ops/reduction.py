@@ -86,6 +86,16 @@ def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return reference
 
 
+def _running(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's scan in the operand's own type, bf16 too: every step is rounded."""
+
+    def reference(x: Any, *, axis: int) -> Any:
+        with np.errstate(all="ignore"):
+            return function(x, axis=axis, dtype=x.dtype)
+
+    return reference
+
+
 def _index(function: Callable[..., Any]) -> Callable[..., Any]:
     def reference(x: Any, axes: tuple[int]) -> Any:
         return function(x.astype(np.float32) if x.dtype == BF16.numpy else x, axis=axes[0])
@@ -254,17 +264,17 @@ REDUCTION: tuple[OpDef, ...] = (
     OpDef(
         name="cumsum",
         signature=_scan_type,
-        reference=_wide(lambda x, axis: np.cumsum(x, axis=axis, dtype=x.dtype)),
+        reference=_running(np.cumsum),
         gradient=_cumsum_gradient,
         structure=Structure.SCAN,
-        doc="Each element and all before it along `axis`, added.",
+        doc="Each element and all before it along `axis`, added from left to right.",
     ),
     OpDef(
         name="cumprod",
         signature=_scan_type,
-        reference=_wide(lambda x, axis: np.cumprod(x, axis=axis, dtype=x.dtype)),
+        reference=_running(np.cumprod),
         gradient=_cumprod_gradient,
         structure=Structure.SCAN,
-        doc="Each element and all before it along `axis`, multiplied.",
+        doc="Each element and all before it along `axis`, multiplied from left to right.",
     ),
 )  # fmt: skip

@@ -19,9 +19,9 @@ on them is expanded to words on real parts here. Every word has one meaning for 
   and remainder 0; shifts by a negative or too large count give 0 (all sign bits for a
   signed right shift);
 * ``lt le eq`` are false and ``ne`` is true when a NaN is compared;
-* ``convert`` float to integer truncates; NaN and what does not fit give the type's minimum
-  for signed and, for unsigned, the low bits of the signed 64-bit conversion (u64: of the
-  value less 2**63 where it is at least that);
+* ``convert`` float to integer truncates; NaN and what does not fit give i32 and i64 their
+  minimum, 8 and 16 bits the low bits of the conversion to i32, u32 those of that to i64, u64
+  that to i64, its top bit flipped for the value less 2**63 where it is at least that;
 * ``fma`` and ``scale`` round once; `scale` by at most 2**250 (f32), 2**2000 (f64) either way;
 * f16 and bf16 are only converted (to and from f32; f16 also from f64), bitcast and selected.
 

@@ -13,7 +13,7 @@ from ..kernel.cost import words_of
 from ..kernel.movement import is_reindexing, is_view
 from ..ops.definition import Structure
 from ..records import dataclass
-from .fuse_sites import ROOT, Site
+from .fuse_sites import ROOT, Site, used_loops
 
 Shape = tuple[Size, ...]
 
@@ -33,7 +33,7 @@ class Group:
 
     __slots__ = (
         "contexts", "contraction", "demand", "device", "domain", "height", "members", "merged",
-        "needs", "open", "plain", "reductions", "small", "words",
+        "needs", "open", "plain", "reductions", "small", "turned", "words",
     )  # fmt: skip
 
     def __init__(self, domain: Shape, height: int, device: str | None, open: bool) -> None:
@@ -53,6 +53,7 @@ class Group:
         self.words = 0
         self.plain = True  # a root that other roots may stand beside
         self.small = False
+        self.turned = False  # stores something in another order of axes than that of its loops
 
     def find(self) -> Group:
         """The group this one has become."""
@@ -62,6 +63,27 @@ class Group:
                 group.merged = group.merged.merged
             group = group.merged
         return group
+
+
+def is_complete(group: Group, site: Site, shape: Shape) -> bool:
+    """True where the loops meet every element of the value exactly once."""
+    used = used_loops(site, shape)
+    if used is None or not site.exact or site.moves:
+        return False
+    loops = group.contexts[site.context]
+    return len(used) == len(set(used)) and set(used) == set(loops[: len(used)])
+
+
+def is_turned(node: Node, group: Group) -> bool:
+    """True where a stored value does not begin with the axes of the outer loops: it gets loops
+    of its own, in which a reduction of the outer loops would be repeated."""
+    outer = group.contexts[ROOT]
+    for value in node.results:
+        for site in group.demand.get(value, ()):
+            used = used_loops(site, value.tensor.shape)
+            if used is None or used[: len(outer)] != outer:
+                return True
+    return False
 
 
 def words_in(node: Node) -> int:

@@ -25,7 +25,16 @@ from ..kernel.movement import is_join, is_view
 from ..kernel.short import folded, is_short, is_short_fold
 from ..ops.definition import Structure
 from ..types import TensorType, TokenType
-from .fuse_group import Group, Limits, Shape, is_fill, is_plain_move, words_in
+from .fuse_group import (
+    Group,
+    Limits,
+    Shape,
+    is_complete,
+    is_fill,
+    is_plain_move,
+    is_turned,
+    words_in,
+)
 from .fuse_sites import (
     ROOT,
     SHORT,
@@ -97,10 +106,11 @@ class Grouping:
             if left or not homes:
                 homes.append(self._start(node, [g for g in users if g not in homes]))
         else:
-            home = self._choose(node, users, escapes)
+            home, stored = self._choose(node, users, escapes)
             if home is None:
                 home = self._start(node, users)
             else:
+                home.turned = home.turned or (stored and is_turned(node, home))
                 self._join(node, home)
             homes.append(home)
         self.homes[node] = homes
@@ -144,22 +154,24 @@ class Grouping:
                 else:
                     others.append(group)
 
-    def _choose(self, node: Node, users: Mapping[Group, bool], escapes: bool) -> Group | None:
-        """The group to join, or None."""
+    def _choose(
+        self, node: Node, users: Mapping[Group, bool], escapes: bool
+    ) -> tuple[Group | None, bool]:
+        """The group to join, or None; and whether it stores the value for others."""
         if node.op.structure not in FUSABLE or node.after or not users:
-            return None
+            return None, escapes
         best: Group | None = None
         for group, inside in users.items():
             if inside and (best is None or group.height > best.height):
                 best = group
         if best is None:
-            return None
+            return None, escapes
         for group in users:
             if group is not best:
                 escapes = True
                 if group.height >= best.height:
-                    return None
-        return best if self._can_join(node, best, escapes) else None
+                    return None, escapes
+        return (best if self._can_join(node, best, escapes) else None), escapes
 
     def _may_repeat(self, node: Node) -> bool:
         """True for what every kernel may have for itself: literals, movement of one array."""
@@ -193,7 +205,7 @@ class Grouping:
                 sites = sites + tuple([s for s in mine if s not in sites]) if sites else mine
                 shape = value.tensor.shape
         structure = node.op.structure
-        if escapes and not any(self._complete(group, s, shape) for s in sites):
+        if escapes and not any(is_complete(group, s, shape) for s in sites):
             return False
         if any(s.moves for s in sites) and not is_plain_move(node):
             return False
@@ -217,16 +229,8 @@ class Grouping:
         if structure is Structure.CONTRACTION:
             return len(sites) == 1 and self._epilogue(group, sites[0], shape)
         if structure is Structure.GATHER:
-            return len(sites) == 1 and self._complete(group, sites[0], shape)
+            return len(sites) == 1 and is_complete(group, sites[0], shape)
         return False
-
-    def _complete(self, group: Group, site: Site, shape: Shape) -> bool:
-        """True where the loops meet every element of the value exactly once."""
-        used = used_loops(site, shape)
-        if used is None or not site.exact or site.moves:
-            return False
-        loops = group.contexts[site.context]
-        return len(used) == len(set(used)) and set(used) == set(loops[: len(used)])
 
     def _worth(self, group: Group, sites: Iterable[Site], shape: Shape, words: int) -> bool:
         """True where computing the value at `sites` costs no more than it should."""
@@ -257,7 +261,7 @@ class Grouping:
         loops = group.contexts[ROOT]
         if used is None or not site.exact or site.context != ROOT or used != loops[: len(used)]:
             return False
-        return bool(used) or not loops or group.small
+        return not group.turned if used else not loops or group.small
 
     def _epilogue(self, group: Group, site: Site, shape: Shape) -> bool:
         """True where the result is consumed element by element, its axes in any order."""
@@ -391,5 +395,6 @@ class Grouping:
             for site in sites:
                 self._need(a, value, site)
         a.needs |= b.needs
+        a.turned = a.turned or b.turned
         a.words += b.words
         a.reductions += b.reductions

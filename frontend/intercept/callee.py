@@ -17,17 +17,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..numpy import calling
+from ..numpy.names import is_special
 from ..tracing.access import Access, CellContent, GlobalName, HeldObject
 from ..tracing.source import is_library_file
 from ..tracing.state import Trace, current, fail
 from . import numpy_functions, python_functions
 from .bytecode import cell_writes, global_reads
-from .numpy_functions import as_constant, is_generator, late_function, numpy_unsupported
+from .numpy_functions import drawn, is_generator, late_function, numpy_unsupported
 from .source_code import is_rewritten, rewritten
 from .substitution import substituted
 from .unseen import show_reachable
 
-_HIGHER_ORDER = (map, filter, sorted, functools.reduce)
+_HIGHER_ORDER = (map, filter, functools.reduce)
 _STAND_INS: dict[Any, Callable[..., Any]] = {
     **python_functions.REPLACEMENTS,
     **numpy_functions.REPLACEMENTS,
@@ -107,13 +108,17 @@ def _stand_in(function: Any, trace: Trace) -> Any:
         return user_function(function, trace)
     if kind is types.MethodType:
         _refuse_chance(function, trace)
+        if is_generator(function.__self__):
+            return _draw(function, trace)
         return types.MethodType(callee(function.__func__), function.__self__)
     if kind is functools.partial:
         return functools.partial(callee(function.func), *function.args, **function.keywords)
-    if function in _HIGHER_ORDER:
-        return lambda first, *rest, **named: function(
-            callee(first), *rest, **{k: callee(v) if k == "key" else v for k, v in named.items()}
+    if function is sorted:
+        return lambda items, **named: sorted(
+            items, **{k: callee(v) if k == "key" else v for k, v in named.items()}
         )
+    if function in _HIGHER_ORDER:
+        return lambda first, *rest, **named: function(callee(first), *rest, **named)
     if kind is types.BuiltinFunctionType or kind is types.BuiltinMethodType:
         return _builtin(function, trace)
     if hasattr(kind, "lower") and hasattr(function, "dispatcher"):
@@ -139,7 +144,7 @@ def user_function(function: types.FunctionType, trace: Trace) -> Any:
     if is_library_file(code.co_filename):
         if (function.__module__ or "").split(".")[0] == "numpy":
             return numpy_unsupported(function)
-        return function
+        return numpy_unsupported(function) if is_special(function) else function
     _note(function, trace)
     made = rewritten(function, _HOOKS)
     if made is None:
@@ -195,9 +200,7 @@ def _builtin(function: Any, trace: Trace) -> Any:
     owner = getattr(function, "__self__", None)
     _refuse_chance(function, trace)
     if is_generator(owner):
-        if trace.paths is not None and trace.paths.is_captured(owner):
-            return _frozen_draw(function)
-        return lambda *args, **named: as_constant(function(*args, **named))
+        return _draw(function, trace)
     if type(owner) in (dict, list, tuple) and function.__name__ in ("get", "pop", "__getitem__"):
         load = _HOOKS["load"]
         return lambda *args, **named: load(function(*args, **named))
@@ -223,11 +226,20 @@ def _refuse_chance(function: Any, trace: Trace) -> None:
     )
 
 
-def _frozen_draw(function: Any) -> Any:
+def _draw(function: Any, trace: Trace) -> Any:
+    """A method of one of NumPy's generators. Cython makes them methods in one release of NumPy and
+    builtin ones in another, so both ways lead here."""
+    owner = function.__self__
+    if trace.paths is not None and trace.paths.is_captured(owner):
+        return _frozen_draw(function, type(owner).__name__)
+    return drawn(function)
+
+
+def _frozen_draw(function: Any, kind: str) -> Any:
     def call(*args: Any, **keywords: Any) -> Any:
         raise fail(
             "TM106",
-            f"Generator.{function.__name__} of a generator from outside would be frozen into the "
+            f"{kind}.{function.__name__} of a generator from outside would be frozen into the "
             "compiled function",
             hint="draw outside and pass the numbers, or use tm.random",
         )

@@ -96,16 +96,39 @@ def global_random(function: Any) -> Callable[..., Any]:
     return call
 
 
-def seeded_generator(*args: Any, **keywords: Any) -> Any:
-    """np.random.default_rng: with a seed it draws the same numbers at every call."""
-    if current() is not None and all(s is None for s in (*args, *keywords.values())):
-        raise fail(
-            "TM106",
-            "np.random.default_rng() without a seed draws other numbers at each call, which "
-            "would be frozen into the compiled function",
-            hint="draw outside and pass the numbers, or use tm.random",
-        )
-    return np.random.default_rng(*args, **keywords)
+def seeded_generator(make: Any) -> Callable[..., Any]:
+    """The stand-in for what makes a generator (np.random.default_rng, RandomState, PCG64): with a
+    seed it draws the same numbers at every call."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if current() is not None and all(s is None for s in (*args, *keywords.values())):
+            raise fail(
+                "TM106",
+                f"np.random.{make.__name__}() without a seed draws other numbers at each call, "
+                "which would be frozen into the compiled function",
+                hint="draw outside and pass the numbers, or use tm.random",
+            )
+        return make(*args, **keywords)
+
+    return call
+
+
+def drawn(function: Any) -> Callable[..., Any]:
+    """The stand-in for a method of a generator that the function has made: its draws are the same
+    at every call of these sizes, which become fixed."""
+    draw = numpy_unsupported(function)
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        named = {name: _fixed_sizes(item) for name, item in keywords.items()}
+        return draw(*_fixed_sizes(args), **named)
+
+    return call
+
+
+def _fixed_sizes(item: Any) -> Any:
+    if type(item) in (tuple, list):
+        return type(item)(map(_fixed_sizes, item))
+    return int(item) if type(item) is TracedSize else item
 
 
 def scalar_type(kind: Any) -> Callable[..., Any]:
@@ -163,7 +186,9 @@ def late_function(function: Any) -> Callable[..., Any] | None:
 
 def is_generator(thing: object) -> bool:
     """Whether it is one of np.random's; asking must not load that either."""
-    return "numpy.random" in sys.modules and isinstance(thing, np.random.Generator)
+    return "numpy.random" in sys.modules and isinstance(
+        thing, np.random.Generator | np.random.RandomState
+    )
 
 
 @functools.cache
@@ -172,8 +197,14 @@ def _random_table() -> dict[Any, Callable[..., Any]]:
     table: dict[Any, Callable[..., Any]] = {
         item: global_random(item) for item in functions.values() if not isinstance(item, type)
     }
-    table[np.random.default_rng] = seeded_generator
+    for make in (np.random.default_rng, *filter(_is_seedable, functions.values())):
+        table[make] = seeded_generator(make)
     return table
+
+
+def _is_seedable(item: Any) -> bool:
+    kinds = (np.random.BitGenerator, np.random.RandomState, np.random.SeedSequence)
+    return isinstance(item, type) and issubclass(item, kinds)
 
 
 REPLACEMENTS = _table()

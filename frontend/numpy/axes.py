@@ -106,7 +106,10 @@ def _quotient(
     trace: Trace, have: tuple[Size, ...], total: Size, rest: Size, sizes: list[Any]
 ) -> Size:
     """What -1 stands for. Raises ShapeError where the elements cannot be shared out."""
-    if rest == 0:
+    if rest == 0 or (
+        isinstance(rest, Dim)
+        and trace.sizes.answer_equal(rest, 0, "a reshape shares out the elements")
+    ):
         raise _misfit(trace, have, tuple(sizes))
     quotient = floor_divide(total, rest)
     if quotient * rest == total:

@@ -22,6 +22,8 @@ from .queries import iscomplexobj
 from .ufuncs import deliver
 from .words import broadcast_shapes, reshape, slice_axis
 
+_MOST_DIGITS = 308  # 10.0 ** 309 is infinite to NumPy; Python refuses to compute it
+
 
 def clip(
     a: Any,
@@ -94,7 +96,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     elif digits == 0:
         made = np.rint(a)
     else:
-        scale = 10.0 ** abs(digits)
+        scale = 10.0 ** abs(digits) if abs(digits) <= _MOST_DIGITS else np.inf
         steps = (np.multiply, np.true_divide) if digits > 0 else (np.true_divide, np.multiply)
         scaled = result(trace, trace.cast(value_of(steps[0](a, scale)), dtype))
         back = steps[1](np.rint(scaled), scale)  # NumPy keeps each step in the array's own dtype
@@ -255,9 +257,20 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """np.ediff1d"""
-    parts = [p for p in (to_begin, diff(np.ravel(ary)), to_end) if p is not None]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.ravel(p) for p in parts])
+    """np.ediff1d: in the dtype of the array, which the ends must fit."""
+    row = np.ravel(ary)
+    parts = [np.subtract(row[1:], row[:-1])]  # of bools there is none, unlike np.diff
+    for name, end in (("to_begin", to_begin), ("to_end", to_end)):
+        if end is None:
+            continue
+        given = value_of(end).tensor.dtype.numpy
+        if not np.can_cast(given, row.dtype, casting="same_kind"):
+            raise TypeError(
+                f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+            )
+        end = np.ravel(end).astype(row.dtype)
+        parts = [end, *parts] if name == "to_begin" else [*parts, end]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def square_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:

@@ -47,6 +47,7 @@ from . import (
     ufuncs,
 )  # fmt: skip
 from .attributes import ATTRIBUTES
+from .names import SPECIAL
 from .operands import as_number, common_dtype
 from .selection import Selection, elementwise
 
@@ -160,9 +161,13 @@ class NumpyDispatch:
     def unsupported(self, function: Any) -> Exception:
         """The error for a function without handler."""
         name = qualified_name(function)
-        supported = _supported_names()
-        near = difflib.get_close_matches(name.rpartition(".")[2], supported, n=1, cutoff=0.7)
-        nearest = f"{supported[near[0]]} is supported; else " if near else ""
+        short = name.rpartition(".")[2]
+        if name.startswith("scipy.") and short in SPECIAL:
+            return fail("TM110", f"scipy.special.{short} is not supported",
+                        hint=f"tm.special.{short} is")  # fmt: skip
+        # A NumPy function is never a misspelt one: what is spelt nearly so computes something else.
+        same = _supported_names().get(short)
+        nearest = f"{same} is supported; else " if same else ""
         return fail(
             "TM110",
             f"{name} is not supported in a compiled function",

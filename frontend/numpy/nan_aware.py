@@ -4,7 +4,8 @@ Each is the plain reduction over the elements that are not NaN: those are replac
 count, and the mean divides by how many are left.
 
 Invariants: integers and bools have no NaN, so they take the plain reduction's way; a slice of
-nothing but NaN gives NaN, as in NumPy, without its warning.
+nothing but NaN gives NaN, as in NumPy, without its warning, and has no place of an extreme. NumPy
+does not look for NaN in bfloat16, but for nanmax and nanmin.
 Not here: the reductions (reductions.py, statistics.py).
 """
 
@@ -15,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from tracemill.compiler.types import BF16
+
 from ..tracing.state import fail, running
 from .operands import MISSING, value_of
+from .searching import require
 
 _Handler = Callable[..., Any]
 
@@ -85,7 +89,7 @@ def _extreme(function: _Handler, neutral: float) -> _Handler:
         initial: Any = MISSING,
         where: Any = MISSING,
     ) -> Any:
-        if not _has_nan(a):
+        if not _has_nan(a) and value_of(a).tensor.dtype is not BF16:
             keywords = _with(where, keepdims=keepdims, initial=initial)
             return function(a, axis=axis, out=out, **keywords)
         _no_complex(a, function.__name__)
@@ -105,7 +109,12 @@ def _position(function: _Handler, neutral: float) -> _Handler:
     def handler(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = MISSING) -> Any:
         if _has_nan(a):
             _no_complex(a, function.__name__)
-            a = _replaced(a, neutral)[0]
+            a, mask = _replaced(a, neutral)
+            trace = running()
+            some = trace.emit("logical_not", value_of(np.all(mask, axis=axis)))
+            axes = tuple(range(some.tensor.rank))
+            every = trace.emit("all", some, axes=axes) if axes else some
+            require(trace, every, "TM261", "All-NaN slice encountered")
         return function(a, axis=axis, out=out, **_with(MISSING, keepdims=keepdims))
 
     return handler

@@ -17,6 +17,7 @@ from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import DType
 
 from ..tracing.state import fail, require_dtype
+from .names import SPECIAL, ufunc_name
 
 Key = Any  # np.dtype, or one of int, float, complex
 
@@ -47,7 +48,8 @@ def op_name(ufunc: np.ufunc) -> str:
     name = ufunc.__name__
     found = OP_OF.get(name) or OP_OF.get(_ALIASES.get(name, ""))
     if found is None:
-        raise fail("TM110", f"np.{name} is not supported")
+        hint = f"tm.special.{name} is" if name in SPECIAL else ""
+        raise fail("TM110", f"{ufunc_name(ufunc)} is not supported", hint=hint)
     return found
 
 

@@ -4,7 +4,8 @@ Its size depends on data, so it cannot be an array of the graph. Elementwise ari
 on the whole array, reductions look at the mask, and ``x[mask] = y[mask]`` selects: so
 ``x[m] += 1``, ``x[m] = np.sqrt(x[m])`` and ``x[m].mean()`` mean what they mean in NumPy.
 
-Invariants: immutable; two selections work together only if they have the same mask.
+Invariants: immutable; two selections work together only if they have the same mask, which may
+be written twice (``x[x > 1] = x[x > 1] * 2``).
 Not here: everything that needs to know how many elements there are (a clear error).
 """
 
@@ -15,7 +16,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tracemill.compiler.dims import Size
+from tracemill.compiler.ir.attrs import attrs_key
 from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.ops.definition import Structure
 from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.number import TracedNumber
@@ -24,6 +27,10 @@ from ..tracing.tensor import Traced, TracedScalar, fresh, result
 from . import reductions, statistics, ufuncs
 from .operands import integer_limits
 from .words import reshape
+
+_REPEATABLE = frozenset(
+    (Structure.ELEMENTWISE, Structure.MOVEMENT, Structure.CREATION, Structure.REDUCTION)
+)
 
 
 class Selection(Traced):
@@ -169,7 +176,7 @@ def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
     operands = []
     for item in args:
         if type(item) is Selection:
-            if item.mask is not first.mask or item.axis != first.axis:
+            if not same_value(item.mask, first.mask) or item.axis != first.axis:
                 raise fail(
                     "TM112",
                     "two arrays selected by different masks are combined",
@@ -243,9 +250,27 @@ def _reduced(selection: Selection, ufunc: Any, keywords: Any) -> Any:
 
 def assigned(selection: Selection, target: Value, mask: Value) -> Value | None:
     """The whole array to assign where `mask` holds, if the selection is by that mask."""
-    if selection.mask is not mask or selection.whole.tensor.shape != target.tensor.shape:
+    if not same_value(selection.mask, mask) or selection.whole.tensor.shape != target.tensor.shape:
         return None
     return selection.whole
+
+
+def same_value(a: Value, b: Value) -> bool:
+    """Whether two values are computed alike from the same ones."""
+    if a is b:
+        return True
+    mine, other = a.node, b.node
+    if mine is None or other is None or mine.op is not other.op or a.type != b.type:
+        return False
+    if mine.op.structure not in _REPEATABLE or mine.after or other.after:
+        return False
+    if mine.results.index(a) != other.results.index(b):
+        return False
+    if attrs_key(mine.attrs) != attrs_key(other.attrs):
+        return False
+    return len(mine.operands) == len(other.operands) and all(
+        same_value(x, y) for x, y in zip(mine.operands, other.operands)
+    )
 
 
 def _size(selection: Selection) -> Any:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..tracing.state import fail, running
-from .axes import all_axes
-from .operands import MISSING, common_dtype, is_traced, value_of
+from tracemill.compiler.types import BOOL, I64
 
-_UNROLLED = 64  # factors of a convolution that are written out
+from ..tracing.state import fail, running
+from ..tracing.tensor import fresh
+from .axes import listed_axes
+from .operands import MISSING, common_dtype, is_traced, value_of
 
 
 def _array(a: Any, dtype: Any = None) -> Any:
@@ -58,42 +59,40 @@ def _slid(a: Any, v: Any, mode: str) -> Any:
     """sum over j of v[j] * a[k - j], for the k that `mode` wants; a is not the shorter."""
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    dtype = common_dtype(a, v).numpy
-    a, v = a.astype(dtype), v.astype(dtype)
+    found = common_dtype(a, v)
+    a, v = a.astype(found.numpy), v.astype(found.numpy)
     long, short = len_of(a), len_of(v)
-    ends = {"full": short - 1, "same": short // 2, "valid": 0}[mode]
     count = {"full": long + short - 1, "same": long, "valid": long - short + 1}[mode]
-    before = ends if mode != "same" else (short - 1) - (short - 1) // 2
-    if mode == "same":
-        before = (short - 1) - (short - 1) // 2
-    padded = a if mode == "valid" else np.pad(a, (before, count + short - 1 - long - before))
-    turned = v[::-1]
-    if type(short) is int and short <= _UNROLLED:
-        total = turned[0] * padded[0:count]
-        for j in range(1, short):
-            total = total + turned[j] * padded[j : j + count]
-        return total
-    place = running().dispatch.function
-    rows = place(np.arange, (count,), {})
-    columns = place(np.arange, (short,), {})
-    return np.matmul(padded[rows[:, None] + columns], turned)
+    if mode != "valid":
+        before = short - 1 if mode == "full" else short - 1 - (short - 1) // 2
+        a = np.pad(a, (before, count + short - 1 - long - before))
+    trace = running()
+    image, window = value_of(a), value_of(v)
+    if found is BOOL:  # and, or: a sum that is not zero
+        image, window = trace.cast(image, I64), trace.cast(window, I64)
+    windows = ((0, 0, 1, -1),)
+    made = fresh(trace, trace.emit("convolve", image, window, axes=(), batch=(), windows=windows))
+    return made.astype(bool) if found is BOOL else made
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """np.gradient: second-order differences inside, one-sided ones at the ends."""
     f = _array(f)
     rank = f.ndim
-    axes = tuple(range(rank)) if axis is None else all_axes(axis, rank)
+    axes = tuple(range(rank)) if axis is None else listed_axes(axis, rank)
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
     steps = list(varargs) if varargs else [1.0] * len(axes)
-    if len(steps) == 1 and len(axes) > 1 and np.ndim(steps[0]) == 0:
+    if len(steps) == 1 and np.ndim(steps[0]) == 0:
         steps = steps * len(axes)
     if len(steps) != len(axes):
         raise TypeError("invalid number of arguments")
-    if f.dtype.kind not in "fc":
+    if any(np.ndim(step) > 1 for step in steps):
+        raise ValueError("distances must be either scalars or 1d")
+    dtype = f.dtype if f.dtype.kind in "fc" else np.dtype(np.float64)
+    if f.dtype.kind in "iu":  # bools stay: they have no differences, which np.subtract says
         f = f.astype(np.float64)
-    made = [_slope(f, place, step, edge_order) for place, step in zip(axes, steps)]
+    made = [_slope(f, place, step, edge_order).astype(dtype) for place, step in zip(axes, steps)]
     return made[0] if len(axes) == 1 else tuple(made)
 
 
@@ -136,7 +135,7 @@ def _slope(f: Any, axis: int, step: Any, order: int) -> Any:
             at(-1, None), at(-2, -1), at(-3, -2),
             step if not spaced else (step[-1], step[-2]), -1,
         )  # fmt: skip
-    return np.concatenate([begin, inner, end], axis=axis).astype(f.dtype)
+    return np.concatenate([begin, inner, end], axis=axis)
 
 
 def _edge(y0: Any, y1: Any, y2: Any, step: Any, sign: int) -> Any:
@@ -223,13 +222,15 @@ def cov(
             r if np.ndim(p) < 2 and i == 0 else r.T for i, (p, r) in enumerate(zip(parts, rows))
         ]
         if y is not None and np.ndim(y) < 2:
-            rows[1] = np.atleast_2d(_array(y, work))
+            rows[1] = np.atleast_2d(_array(y, work if dtype is None else dtype))
     samples = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
+    if samples.dtype.kind not in "fc":
+        raise TypeError(f"np.cov computes in place, which {samples.dtype} cannot hold")
     less = ddof if ddof is not None else (0 if bias else 1)
     offset = samples - np.mean(samples, axis=1, keepdims=True)
     freedom = np.maximum(samples.shape[1] - less, 0)
     made = np.matmul(offset, np.conj(offset.T)) * np.true_divide(1, freedom)
-    return np.squeeze(made)
+    return np.squeeze(made).astype(samples.dtype)
 
 
 def corrcoef(

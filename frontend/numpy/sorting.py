@@ -43,7 +43,7 @@ def argsort(
 ) -> Any:
     """np.argsort"""
     trace = running()
-    value, place = _axis_of(trace, value_of(a), axis)
+    value, place = _row_of(trace, value_of(a), axis)
     _check_kind(kind, order, stable)
     return fresh(trace, places_along(trace, value, place))
 
@@ -74,7 +74,7 @@ def argpartition(
 ) -> Any:
     """np.argpartition"""
     trace = running()
-    value, place = _axis_of(trace, value_of(a), axis)
+    value, place = _row_of(trace, value_of(a), axis)
     _check_kth(trace, value, place, kth, kind, order)
     return fresh(trace, places_along(trace, value, place))
 
@@ -196,6 +196,12 @@ def _axis_of(trace: Trace, value: Value, axis: Any) -> tuple[Value, int]:
     return value, one_axis(axis, value.tensor.rank)
 
 
+def _row_of(trace: Trace, value: Value, axis: Any) -> tuple[Value, int]:
+    """The same for places, of which NumPy gives one row for a number."""
+    number = value.tensor.rank == 0
+    return _axis_of(trace, reshape(trace, value, (1,)) if number else value, axis)
+
+
 def _last(trace: Trace, value: Value, axis: int) -> Value:
     rank = value.tensor.rank
     if axis == rank - 1:
@@ -232,6 +238,9 @@ def _check_kth(trace: Trace, value: Value, place: int, kth: Any, kind: Any, orde
         k = operator.index(item)
         need = k + 1 if k >= 0 else -k
         if not trace.sizes.at_least(size, need, "partition needs the element"):
+            empty = "partition of no elements does nothing"
+            if not all(trace.sizes.at_least(n, 1, empty) for n in value.tensor.shape):
+                return
             raise ValueError(f"kth(={k}) out of bounds ({trace.sizes.hint(size)})")
 
 

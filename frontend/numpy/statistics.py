@@ -20,6 +20,7 @@ from .axes import all_axes, kept_shape, one_axis
 from .memory_order import after_reduction
 from .operands import MISSING, value_of
 from .reductions import folded, masked, sum_
+from .searching import require
 from .ufuncs import deliver
 from .words import broadcast_to, reshape
 
@@ -232,6 +233,10 @@ def average(
         weight = reshape(trace, weight, shape)
     spread = broadcast_to(trace, weight, value.tensor.shape)
     scale = sum_(result(trace, spread), axis, dtype=work, keepdims=keep)
+    some = value_of(scale != 0)
+    axes = tuple(range(some.tensor.rank))
+    every = trace.emit("all", some, axes=axes) if axes else some
+    require(trace, every, "TM262", "Weights sum to zero, can't be normalized")
     product_ = np.multiply(result(trace, value), result(trace, weight), dtype=work)
     made = np.divide(sum_(product_, axis, keepdims=keep), scale)
     return (made, scale) if returned else made

@@ -43,6 +43,14 @@ def capture(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray:
             hint="pass plain arrays (for a masked array, its data and its mask)",
         )
     dtype = require_dtype(array.dtype)
+    derived = type(array) is not np.ndarray and issubclass(type(array), np.ndarray)
+    if derived or not array.flags.aligned:
+        what = type(array).__name__ if derived else "unaligned array"
+        raise fail(
+            "TM105",
+            f"the function reads an array from outside that is no plain one: {what}",
+            hint="pass it as an argument, or keep a plain array (np.array(a))",
+        )
     constant = _constant(trace, array)
     if constant is not None:
         made = constant

@@ -1,9 +1,10 @@
-"""Numbers outside a function that it gives another value while it is traced.
+"""Variables outside a function that it gives another value while it is traced.
 
 A function runs once for many calls, so ``self.count += 1`` or ``global n; n += 1`` would happen
 once and never again. What is rebound is remembered where that is seen, and looked at when the
 trace ends: a number that is another one then is an error at the user's line, and has its old
-value back.
+value back. So has a global or a variable of an enclosing function that holds a traced value then,
+which means nothing afterwards.
 
 Invariants: what ends as it began (a depth that is counted up and down) is no error, nor is what
 was no number before (an object made at the first call); booleans are flags, not counts.
@@ -38,6 +39,7 @@ class _Place:
     write: Callable[[Any], None]
     before: Any
     location: Location | None
+    variable: bool = False  # a global, or a variable of an enclosing function
 
 
 class Outside:
@@ -95,7 +97,7 @@ class Outside:
             space,
             f"the global {name}",
             lambda: space.get(name, _MISSING),
-            lambda value: space.__setitem__(name, value),
+            lambda value: space.pop(name) if value is _MISSING else space.update({name: value}),
             where,
         )
 
@@ -105,7 +107,7 @@ class Outside:
             cell,
             f"{name} of the enclosing function",
             lambda: _content(cell),
-            lambda value: setattr(cell, "cell_contents", value),
+            lambda value: _fill(cell, value),
             where,
         )
 
@@ -122,14 +124,24 @@ class Outside:
         if known is None:
             self._kept.append(owner)
             before = read()
-            self._places[key] = _Place(name, read, write, before, where or user_location())
+            line = where or user_location()
+            self._places[key] = _Place(name, read, write, before, line, where is not None)
         elif where is None:
             known.location = user_location()
 
+    def restore(self) -> list[TracemillError]:
+        """Give variables that hold traced values their old values back; what is to be said of
+        each."""
+        left = [place for place in self._places.values() if place.variable and _is_traced(place)]
+        for place in left:
+            place.write(place.before)
+        return [_leftover(place) for place in left]
+
     def check(self) -> None:
-        """Refuse numbers that have changed, which get their old values back."""
+        """Refuse numbers that have changed and traced values in variables, which get their old
+        values back."""
         changed = [place for place in self._places.values() if _has_changed(place)]
-        problems = [_refusal(place) for place in changed]
+        problems = [*self.restore(), *[_refusal(place) for place in changed]]
         for place in changed:
             place.write(place.before)
         if problems:
@@ -142,6 +154,29 @@ def _has_changed(place: _Place) -> bool:
         type(place.before) in _NUMBERS
         and type(now) in _NUMBERS
         and not same_constant(now, place.before)
+    )
+
+
+def _is_traced(place: _Place) -> bool:
+    now = place.read()
+    return now is not place.before and _holds_traced(now, 3)
+
+
+def _holds_traced(thing: Any, depth: int) -> bool:
+    if hasattr(type(thing), "tracing"):
+        return True
+    if not depth or type(thing) not in (list, tuple, dict):
+        return False
+    parts = thing.values() if type(thing) is dict else thing
+    return any(_holds_traced(part, depth - 1) for part in parts)
+
+
+def _leftover(place: _Place) -> TracemillError:
+    return error(
+        "TM103",
+        f"{place.name} is given a traced value, which means nothing once the trace has ended",
+        place=place.location,
+        hint="return it, or keep state in a tm.Variable and assign that",
     )
 
 
@@ -167,6 +202,13 @@ def _item(owner: Any, key: Any) -> Any:
         return owner[key]
     except (LookupError, TypeError):
         return _MISSING
+
+
+def _fill(cell: CellType, value: Any) -> None:
+    if value is _MISSING:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = value
 
 
 def _content(cell: CellType) -> Any:

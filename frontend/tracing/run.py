@@ -72,7 +72,11 @@ def trace(
             running.boxes = Boxes(running, sharings, partial(capture, running))
             running.boxes.add_arguments(made)
         args, keywords = rebuild(made) if rebuild is not None else (made, {})
-        results = intercepted(function, running)(*args, **keywords)
+        try:
+            results = intercepted(function, running)(*args, **keywords)
+        except BaseException:
+            running.paths.outside.restore()
+            raise
         running.paths.outside.check()
         stored = running.hide()
         if stored:

@@ -362,12 +362,16 @@ def number_error(traced: Any, wanted: str) -> Exception:
         word = line.split(" ", 1)[0].rstrip(":(") if line else ""
         statement = word if word in ("if", "elif", "while", "assert", "not") else "a condition"
         instead = {
-            "while": "a `for` over a fixed number of steps that chooses with np.where, or keep the "
-            "loop outside and compile its body",
+            "while": "tm.while_loop(test, body, initial), a `for` over a fixed number of steps "
+            "that chooses with np.where, or keep the loop outside and compile its body",
             "assert": "a check of the arguments before the call",
             "a condition": "np.where(condition, a, b), & and | for `and` and `or`, np.minimum and "
-            "np.maximum for min() and max()",
-        }.get(statement, "np.where(condition, a, b), or decide before the call")
+            "np.maximum for min() and max(), np.sort for sorted()",
+        }.get(
+            statement,
+            "np.where(condition, a, b), tm.cond(condition, f, g, x) to run one of two functions, "
+            "or decide before the call",
+        )
         what = f"`{statement}`" if statement != "a condition" else "Python"
         return fail(
             "TM101",

@@ -271,3 +271,38 @@ def test_numbers_of_captured_floats_stay_unknown() -> None:
     table = np.array([0.5])
     with pytest.raises(TypeError, match=r"\[TM102\]"):
         tm.jit(lambda x: OPERATIONS[int(table[0])](x))(X)
+
+
+def test_a_captured_array_may_change_its_shape_and_element_type_in_place() -> None:
+    table = np.arange(6.0)
+    act = tm.jit(lambda x: x + table)
+    for change in ("(6, 1)", "(2, 3)", "(6,)"):
+        table.shape = eval(change)
+        wanted = np.ones(table.shape[-1]) + table
+        assert np.array_equal(act(np.ones(table.shape[-1])), wanted)
+    table.dtype = np.int64
+    assert np.array_equal(act(np.ones(6)), np.ones(6) + table)
+
+
+def test_a_captured_array_that_is_no_plain_one_is_refused_with_what_to_do(tmp_path: Any) -> None:
+    unaligned = np.frombuffer(bytearray(25), "f8", offset=1)
+    mapped = np.memmap(tmp_path / "a", "f8", "w+", shape=(3,))
+    for kept, named in ((unaligned, "unaligned array"), (mapped, "memmap")):
+        act = tm.jit(_adding(kept))
+        for _ in range(2):
+            with pytest.raises(TypeError, match=rf"\[TM105\][\s\S]*{named}"):
+                act(np.ones(3))
+
+
+def _adding(array: Any) -> Any:
+    return lambda x: x + array
+
+
+def test_an_integer_of_more_than_64_bits_is_refused_after_a_good_call_too() -> None:
+    act = tm.jit(lambda x, n: x + n)
+    whole = np.arange(3)
+    assert act(whole, 1).tolist() == [1, 2, 3]
+    for number in (2**64, -(2**70)):
+        with pytest.raises(OverflowError, match=r"\[TM246\]"):
+            act(whole, number)
+    assert act(whole, 2).tolist() == [2, 3, 4]

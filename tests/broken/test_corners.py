@@ -137,3 +137,73 @@ def test_rounding_to_digits_keeps_each_step_in_the_dtype(rng: np.random.Generato
         for digits in (1, 2, -1):
             got = tm.jit(lambda x, digits=digits: np.round(x, digits))(x)
             assert same_bits(got, np.round(x, digits)).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_power_that_the_type_holds_is_exact(dtype: str, rng: np.random.Generator) -> None:
+    digits = np.finfo(dtype).nmant + 1
+    cases = [(x, k) for k in range(2, 12) for x in range(2, 2000) if x**k < 2**digits]
+    base, exponent = (np.array(column, dtype) for column in zip(*cases))
+    wanted = np.array([x**k for x, k in cases], dtype)
+    least, most = int(np.finfo(dtype).minexp) - digits + 1, int(np.finfo(dtype).maxexp)
+    twos = np.arange(least, most, dtype=dtype)
+    wide = (rng.lognormal(0, 20, 5000) * rng.choice([-1, 1], 5000)).astype(dtype)
+    wide[:3] = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).tiny / 3, np.finfo(dtype).max
+    power = tm.jit(lambda x, y: x**y)
+    for x, y, want in [
+        (base, exponent, wanted), (base * base, exponent / 2, wanted), (wide, wide * 0 + 1, wide),
+        (base * 0 + 2, base * 0 - 1, base * 0 + 0.5),
+        (-base[:50], exponent[:50] * 0 + 1, -base[:50]),
+        (twos * 0 + 2, twos, np.ldexp(np.ones_like(twos), twos.astype(int))),
+    ]:  # fmt: skip
+        fits = x < 2**digits
+        assert same_bits(power(x, y)[fits], want[fits]).all()
+    assert same_bits(tm.jit(lambda x: x**1.0)(wide), wide).all()
+    assert tm.jit(lambda x, y: x**y)(77.0, 2.0) == 5929.0
+
+
+# -- conversions, scans
+
+
+@pytest.mark.parametrize("target", ["i1", "i2", "u1", "u2", "i4", "i8", "u8"])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, "f2", "f4", "f8"])
+def test_a_float_that_does_not_fit_an_integer_becomes_what_numpy_makes_of_it(
+    dtype: Any, target: str, rng: np.random.Generator
+) -> None:
+    ends = [sign * (2.0**bits + step) for sign in (1, -1) for bits in (7, 8, 15, 16, 31, 32, 40, 63)
+            for step in (-1, -0.5, 0, 0.5, 1, 300, 70_000)]  # fmt: skip
+    wide = rng.choice([-1, 1], 3000) * 2.0 ** rng.uniform(-2, 62, 3000)
+    with np.errstate(all="ignore"):
+        x = np.array([np.nan, np.inf, -np.inf, *ends, *wide]).astype(dtype)
+        if dtype is ml_dtypes.bfloat16 and target == "u8":
+            x = x[np.abs(x.astype(float)) < 2**63]
+        want = x.astype(target)
+        compiled = tm.jit(lambda x: x.astype(target))
+        for part in (slice(None), slice(None, None, 3), slice(0, 5), slice(7, 8)):
+            assert_equal(compiled(x[part]), want[part])
+        for k in range(12):
+            assert_equal(compiled(x[k]), want[k])
+
+
+def test_a_float_becomes_the_low_bits_of_its_int64_as_uint32() -> None:
+    x = np.array([2.0**40 + 5, -(2.0**63), np.nan, 5e9, -1.5, 1e20, -5e9])
+    compiled = tm.jit(lambda x: x.astype(np.uint32))
+    with np.errstate(all="ignore"):
+        assert_equal(compiled(np.tile(x, 9)), np.tile(x.astype(np.int64).astype(np.uint32), 9))
+        for value in x:  # single values, of which NumPy makes this
+            assert_equal(compiled(value), value.astype(np.uint32))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, "f2"])
+@pytest.mark.parametrize("scan", [np.cumsum, np.cumprod])
+def test_scans_of_halves_round_at_every_step(
+    scan: Any, dtype: Any, rng: np.random.Generator
+) -> None:
+    compiled = tm.jit(lambda x, axis: scan(x, axis), static_argnames="axis")
+    for shape in [(3000,), (5,), (40, 33), (9, 700), (700, 3), (30, 5), (5, 30)]:
+        x = rng.normal(1.01, 0.05, shape).astype(dtype)
+        for axis in range(x.ndim):
+            with np.errstate(all="ignore"):
+                assert_equal(compiled(x, axis), scan(x, axis))
+    x = np.full(3000, 1.01, dtype)
+    assert tm.jit(np.cumsum)(x)[-1] == np.cumsum(x)[-1] != x.astype(float).sum().astype(dtype)

@@ -105,6 +105,26 @@ def test_a_mask_known_only_at_run_time_selects_for_arithmetic_reduction_and_assi
     assert_same(lambda x: x[x > 0].sum() + x[x[:, 0] > 0].sum(axis=0), x)
 
 
+def test_a_mask_that_is_written_twice_is_one_mask() -> None:
+    def function(x: Any) -> Any:
+        x = x.copy()
+        x[x > 1] = x[x > 1] * 2
+        x[(x < 0) & (x > -3)] += 1 - x[(x < 0) & (x > -3)]
+        return x
+
+    assert_same(function, np.linspace(-4, 4, 9))
+
+    def other(x: Any) -> Any:
+        x = x.copy()
+        mask = x > 1
+        x[0] = 5.0
+        x[x > 1] = x[mask]  # not the same any more
+        return x
+
+    with pytest.raises(UnsupportedError, match=r"\[TM112\]"):
+        trace_function(other, np.linspace(-4, 4, 9))
+
+
 def test_what_needs_the_size_of_a_selection_says_so() -> None:
     x = np.arange(6.0)
     for function in (lambda x: x[x > 2], lambda x: np.cumsum(x[x > 2]), lambda x: list(x[x > 2])):

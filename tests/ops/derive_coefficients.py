@@ -135,6 +135,10 @@ FITS = [
     Fit("EXP2", lambda r: _series_safe(lambda r: (2**r - 1) / r, mp.log(2), r),
         "-0.5005", "0.5005", {"f32": 5, "f64": 10}, lambda r: abs(r) / 2**r + mp.mpf("1e-30"),
         "(2**r - 1) / r"),
+    Fit("EXP2_TAIL", lambda r: _series_safe(
+            lambda r: ((2**r - 1) / r - mp.log(2)) / r, mp.log(2) ** 2 / 2, r),
+        "-0.5005", "0.5005", {"f64": 9}, lambda r: r**2 / 2**r + mp.mpf("1e-30"),
+        "((2**r - 1) / r - log(2)) / r"),
     Fit("LOG_DIRECT", lambda f: _series_safe(
             lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, mp.mpf(1) / 3, f),
         mp.sqrt(mp.mpf(1) / 2) - 1, mp.sqrt(mp.mpf(2)) - 1, {"f32": 7},

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..native.language import Ptr, Struct, i64, u64
+from ..native.control import Control
+from ..native.language import Ptr, Struct, i64, null, u64
 from . import rows
 from .patterns import functions_for
 
@@ -55,7 +56,9 @@ def offer(
 
 def trim(held: Held, wanted: i64, tables: Ptr[i64]) -> None:
     """Sort what is held and keep the wanted ones; elements as great as the last come too late."""
-    sort_row(held.keys, held.other, held.places, held.moved, held.count, True, tables)
+    sort_row(
+        null(Control), held.keys, held.other, held.places, held.moved, held.count, True, tables
+    )
     if held.count >= wanted:
         held.count = wanted
         last = held.keys[wanted - 1]

@@ -160,7 +160,8 @@ class _Sorting:
             places, moved = self.carried(row)
             if self.form.carried:
                 b.call(number_places, [places, number(0), self.count])
-            args = [keys, self.at(self.sort.other, row), places, moved, self.count]
+            others = [self.at(self.sort.other, row), places, moved, self.count]
+            args = [self.frame.control, keys, *others]
             b.call(sort_row, [*args, ir.Constant(I1, 1), tables])
             if not self.form.carried:
                 b.call(decode, [keys, result, self.count])
@@ -260,7 +261,8 @@ class _Sorting:
 
             def sorted_() -> None:
                 poll(self.frame, b.mul(count, number(8)))
-                b.call(sort_row, [other, keys, moved, places, count, ir.Constant(I1, 0), tables])
+                args = [self.frame.control, other, keys, moved, places, count]
+                b.call(sort_row, [*args, ir.Constant(I1, 0), tables])
                 if not self.form.carried:
                     b.call(decode, [keys, result, count])
 

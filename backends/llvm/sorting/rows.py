@@ -17,7 +17,8 @@ Not here: elements (encoding.py), many short rows (network.py), rows by several 
 
 from __future__ import annotations
 
-from ..native.language import Ptr, bits_of, f64, i64
+from ..native.control import Control
+from ..native.language import Ptr, bits_of, f64, i64, is_null
 from ..native.language import u64 as Key
 
 CARRY: bool = False
@@ -27,13 +28,17 @@ TABLE_WORDS = 16384  # more than all levels take: digits of all levels together 
 SHORT = 24  # keys that are sorted by insertion
 NEAR = 12  # elements of the largest bucket where one insertion over all buckets ends the work
 DIGIT = 11  # bits of a digit at most
+POLLED = 1 << 16  # keys between questions whether to stop
 
 
 def sort_row(
-    keys: Ptr[Key], other: Ptr[Key], places: Ptr[i64], moved: Ptr[i64],
+    control: Control, keys: Ptr[Key], other: Ptr[Key], places: Ptr[i64], moved: Ptr[i64],
     count: i64, stay: bool, tables: Ptr[i64],
 ) -> None:  # fmt: skip
-    """Sort `keys`; the sorted row is in `keys` if it is to stay there, else in `other`."""
+    """Sort `keys`; the sorted row is in `keys` if it is to stay there, else in `other`. With a
+    control block that says to stop, whatever is in both then."""
+    if count > POLLED and stopped(control):
+        return
     if count <= SHORT:
         insert(keys, places, 0, count)
         settle(keys, other, places, moved, count, stay)
@@ -56,9 +61,13 @@ def sort_row(
     if FREE > 0:
         low = (low >> FREE) << FREE  # equal keys have one digit
     size = i64((high - low) >> Key(shift)) + 1
+    if count > POLLED and stopped(control):
+        return
     largest = spread(keys, other, places, moved, count, low, Key(shift), size, tables)
     if shift == FREE:
         settle(other, keys, moved, places, count, not stay)
+        return
+    if count > POLLED and stopped(control):
         return
     if largest <= NEAR:
         pass_on(other, moved, count)
@@ -70,10 +79,17 @@ def sort_row(
         end = tables[bucket]
         if end > begin:
             sort_row(
-                other + begin, keys + begin, moved + begin if CARRY else moved,
+                control, other + begin, keys + begin, moved + begin if CARRY else moved,
                 places + begin if CARRY else places, end - begin, not stay, tables + size,
             )  # fmt: skip
         begin = end
+
+
+def stopped(control: Control) -> bool:
+    """Whether the call is to stop; never where there is none to ask."""
+    if is_null(control):
+        return False
+    return control.poll(control) != 0
 
 
 def spread(

@@ -1,6 +1,8 @@
 """x**y for real x and y: 2**(y log2(x)) with the logarithm in two parts.
 
-f32 computes in f64, which has the digits to spare.
+f32 computes in f64, which has the digits to spare. f64 keeps what each step of consequence loses:
+before the last rounding the error is below a quarter of a unit, so a result that f64 holds exactly
+(x**1, squares of small integers) comes out exactly.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from ..scalar import (
     select,
 )
 from .bits import format_of
-from .coefficients import EXP2_SINGLE, LOG_SINGLE, LOG_TAIL
+from .coefficients import EXP2_SINGLE, EXP2_TAIL, LOG_SINGLE, LOG_TAIL
 from .constants import LN2, parts
-from .exponential import clamped, exp2_polynomial
+from .exponential import clamped
 from .logarithm import decompose
 from .pairs import Pair, pair_product, quick_two_sum, two_product
 from .polynomial import polynomial
@@ -92,8 +94,16 @@ def _power_f64(x: Scalar, y: Scalar, lifted: Scalar | None = None) -> Scalar:
     rest = select(inside.equals(product), rest, 0.0)
     magic = 1.5 * 2.0**52
     k = (inside + magic) - magic
-    r = (inside - k) + rest
-    return scale(exp2_polynomial(r), k)
+    return scale(_exp2_of_pair(*quick_two_sum(inside - k, rest)), k)
+
+
+def _exp2_of_pair(r: Scalar, rest: Scalar) -> Scalar:
+    """2**(r + rest) for |r| <= 1/2 and a rest below its last place, rounded only once in full."""
+    first, second = parts(LN2, r.dtype, 2)
+    linear, low = two_product(r, constant(first, r.dtype))
+    total, lost = quick_two_sum(constant(1.0, r.dtype), linear)
+    low = fma(r, second, fma(rest * first, total, low)) + lost
+    return total + fma(r * r, polynomial(r, EXP2_TAIL[r.dtype]), low)
 
 
 def _log2_pair(x: Scalar, lifted: Scalar | None) -> Pair:
