@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..tracing.state import running
+from .creation import asarray, indices
 from .operands import value_of
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """np.piecewise"""
-    dispatch = running().dispatch
-    x = dispatch.function(np.asarray, (x,), {})
+    x = asarray(x)
     if not isinstance(condlist, list | tuple):
         condlist = condlist if np.ndim(condlist) > 1 else [condlist]  # rows are conditions
     elif x.ndim != 0 and not isinstance(condlist[0], list) and np.ndim(condlist[0]) == 0:
         condlist = [condlist]  # one condition, as a list of bools
-    conditions = [dispatch.function(np.asarray, (c,), {"dtype": bool}) for c in list(condlist)]
+    conditions = [asarray(c, bool) for c in list(condlist)]
     count, functions = len(conditions), len(funclist)
     if functions == count + 1:
         conditions.append(~np.any(np.stack(conditions), axis=0))
@@ -35,7 +34,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     for condition, function in zip(conditions, funclist):
         if x.ndim == 0:
             value = function(x, *args, **kw) if callable(function) else function
-            value = dispatch.function(np.asarray, (value,), {}).astype(x.dtype)
+            value = asarray(value).astype(x.dtype)
             made = np.where(condition, value, made)
         elif callable(function):
             made[condition] = function(x[condition], *args, **kw)
@@ -48,7 +47,7 @@ def fromfunction(
     function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kw: Any
 ) -> Any:
     """np.fromfunction"""
-    places = running().dispatch.function(np.indices, (shape,), {"dtype": dtype})
+    places = indices(shape, dtype)
     count = value_of(places).tensor.shape[0]
     assert isinstance(count, int)
     return function(*[places[i] for i in range(count)], **kw)

@@ -19,6 +19,7 @@ import numpy as np
 from tracemill.compiler.types import BF16
 
 from ..tracing.state import fail, running
+from .creation import asarray
 from .operands import MISSING, value_of
 from .searching import require
 
@@ -31,18 +32,13 @@ def _with(where: Any, **keywords: Any) -> dict[str, Any]:
     return given if where is MISSING else {**given, "where": where}
 
 
-def _array(a: Any) -> Any:
-    """`a` as a traced array."""
-    return running().dispatch.function(np.asarray, (a,), {})
-
-
 def _has_nan(a: Any) -> bool:
     return bool(value_of(a).tensor.dtype.numpy.kind in "fc")
 
 
 def _replaced(a: Any, number: Any) -> tuple[Any, Any]:
     """The array with `number` for NaN, and where those are."""
-    array = _array(a)
+    array = asarray(a)
     mask = np.isnan(array)
     return np.where(mask, array.dtype.type(number), array), mask
 
@@ -132,7 +128,7 @@ def nanmean(
     """np.nanmean"""
     if not _has_nan(a):
         keywords = _with(where, keepdims=keepdims)
-        return np.mean(_array(a), axis=axis, dtype=dtype, out=out, **keywords)
+        return np.mean(asarray(a), axis=axis, dtype=dtype, out=out, **keywords)
     array, mask = _replaced(a, 0)
     keywords = _with(where, keepdims=keepdims)
     count = np.sum(~mask, axis=axis, dtype=np.intp, **keywords)
@@ -157,7 +153,7 @@ def nanvar(
         ddof = correction
     if not _has_nan(a):
         keywords = _with(where, keepdims=keepdims, mean=mean)
-        return np.var(_array(a), axis=axis, dtype=dtype, out=out, ddof=ddof, **keywords)
+        return np.var(asarray(a), axis=axis, dtype=dtype, out=out, ddof=ddof, **keywords)
     array, mask = _replaced(a, 0)
     count = np.sum(~mask, axis=axis, dtype=np.intp, keepdims=True, **_with(where))
     middle = mean

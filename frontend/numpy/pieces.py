@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..tracing.state import fail, running
+from ..tracing.state import fail
 from .axes import one_axis
+from .creation import asarray
 from .operands import is_traced
-
-
-def _array(a: Any, dtype: Any = None) -> Any:
-    return running().dispatch.function(np.asarray, (a,), {} if dtype is None else {"dtype": dtype})
+from .ranges import arange
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """np.insert at one position, or at several in rising order of the original array."""
     arr, place = _flat_or_axis(arr, axis)
     places = _positions(obj, arr.shape[place], "insert", past_end=True)
-    values = _array(values, arr.dtype)
+    values = asarray(values, arr.dtype)
     if len(places) == 1:
         values = _grown(values, arr.ndim)
         if np.ndim(obj) == 0 and not isinstance(obj, slice):
@@ -64,7 +62,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 def _flat_or_axis(arr: Any, axis: Any) -> tuple[Any, int]:
-    array = _array(arr)
+    array = asarray(arr)
     if axis is None:
         return np.ravel(array), 0
     return array, one_axis(axis, array.ndim)
@@ -126,7 +124,7 @@ def _leaves(arrays: Any) -> list[Any]:
 
 def _joined(arrays: Any, depth: int, rank: int) -> Any:
     if type(arrays) is not list:
-        array = _array(arrays)
+        array = asarray(arrays)
         return np.reshape(array, (1,) * (rank - array.ndim) + tuple(array.shape))
     return np.concatenate([_joined(item, depth - 1, rank) for item in arrays], axis=rank - depth)
 
@@ -134,7 +132,7 @@ def _joined(arrays: Any, depth: int, rank: int) -> Any:
 def resize(a: Any, new_shape: Any) -> Any:
     """np.resize: the elements repeated as often as they are needed."""
     shape = tuple(new_shape) if isinstance(new_shape, list | tuple) else (new_shape,)
-    flat = np.ravel(_array(a))
+    flat = np.ravel(asarray(a))
     total: Any = 1
     for size in shape:
         if size < 0:
@@ -152,7 +150,7 @@ def sliding_window_view(
     """np.lib.stride_tricks.sliding_window_view, read only as NumPy's is by default."""
     if writeable:
         raise fail("TM111", "a sliding_window_view to write to is not supported")
-    x = _array(x)
+    x = asarray(x)
     windows = tuple(window_shape) if isinstance(window_shape, list | tuple) else (window_shape,)
     if axis is None:
         axes = tuple(range(x.ndim))
@@ -169,9 +167,7 @@ def sliding_window_view(
         count = x.shape[place] - window + 1
         if count < 1:
             raise ValueError("window shape cannot be larger than input array shape")
-        dispatch = running().dispatch
-        starts = dispatch.function(np.arange, (count,), {})
-        steps = dispatch.function(np.arange, (window,), {})
+        starts, steps = arange(count), arange(window)
         # The axis becomes two: where the window begins, where in the window, which goes last.
         x = np.moveaxis(np.take(x, starts[:, None] + steps, axis=place), place + 1, -1)
     return x

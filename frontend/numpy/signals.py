@@ -14,17 +14,14 @@ from tracemill.compiler.types import BOOL, I64
 from ..tracing.state import fail, running
 from ..tracing.tensor import fresh
 from .axes import listed_axes
+from .creation import asarray
 from .operands import MISSING, common_dtype, is_traced, value_of
-
-
-def _array(a: Any, dtype: Any = None) -> Any:
-    return running().dispatch.function(np.asarray, (a,), {} if dtype is None else {"dtype": dtype})
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """np.convolve"""
     a, v = _vector(a, "a"), _vector(v, "v")
-    if len_of(v) > len_of(a):
+    if v.shape[0] > a.shape[0]:
         a, v = v, a
     return _slid(a, v, mode)
 
@@ -34,25 +31,20 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     a, v = _vector(a, "a"), _vector(v, "v")
     if np.iscomplexobj(v):
         v = np.conj(v)
-    if len_of(v) > len_of(a):
+    if v.shape[0] > a.shape[0]:
         return _slid(v, a[::-1], mode)[::-1]
     return _slid(a, v[::-1], mode)
 
 
 def _vector(a: Any, name: str) -> Any:
-    array = _array(a)
+    array = asarray(a)
     if array.ndim > 1:
         raise ValueError("object too deep for desired array")
     if array.ndim == 0:
         array = np.reshape(array, (1,))
-    if len_of(array) == 0:
+    if array.shape[0] == 0:
         raise ValueError(f"{name} cannot be empty")
     return array
-
-
-def len_of(array: Any) -> Any:
-    """The length of the first axis, as user code would see it."""
-    return array.shape[0]
 
 
 def _slid(a: Any, v: Any, mode: str) -> Any:
@@ -61,7 +53,7 @@ def _slid(a: Any, v: Any, mode: str) -> Any:
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     found = common_dtype(a, v)
     a, v = a.astype(found.numpy), v.astype(found.numpy)
-    long, short = len_of(a), len_of(v)
+    long, short = a.shape[0], v.shape[0]
     count = {"full": long + short - 1, "same": long, "valid": long - short + 1}[mode]
     if mode != "valid":
         before = short - 1 if mode == "full" else short - 1 - (short - 1) // 2
@@ -77,7 +69,7 @@ def _slid(a: Any, v: Any, mode: str) -> Any:
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """np.gradient: second-order differences inside, one-sided ones at the ends."""
-    f = _array(f)
+    f = asarray(f)
     rank = f.ndim
     axes = tuple(range(rank)) if axis is None else listed_axes(axis, rank)
     if edge_order not in (1, 2):
@@ -108,10 +100,10 @@ def _slope(f: Any, axis: int, step: Any, order: int) -> Any:
 
     spaced = np.ndim(step) == 1
     if spaced:
-        places = _array(step)
+        places = asarray(step)
         if places.dtype.kind in "iu":
             places = places.astype(np.float64)
-        if len_of(places) != f.shape[axis]:
+        if places.shape[0] != f.shape[axis]:
             raise ValueError(
                 "when 1d, distances must match the length of the corresponding dimension"
             )
@@ -151,12 +143,12 @@ def _edge(y0: Any, y1: Any, y2: Any, step: Any, sign: int) -> Any:
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """np.trapezoid"""
-    y = _array(y)
+    y = asarray(y)
     place = axis % y.ndim
     if x is None:
         step = dx
     else:
-        x = _array(x)
+        x = asarray(x)
         if x.ndim == 1:
             step = np.reshape(np.diff(x), [-1 if i == place else 1 for i in range(y.ndim)])
         else:
@@ -169,7 +161,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 def polyval(p: Any, x: Any) -> Any:
     """np.polyval: Horner's rule, the highest power first."""
     coefficients = list(p) if not is_traced(p) else [p[i] for i in range(_fixed(p))]
-    x = _array(x)
+    x = asarray(x)
     made = np.zeros_like(x)
     for coefficient in coefficients:
         made = made * x + coefficient
@@ -178,12 +170,12 @@ def polyval(p: Any, x: Any) -> Any:
 
 def polynomial_value(x: Any, c: Any, tensor: bool = True) -> Any:
     """np.polynomial.polynomial.polyval of one polynomial, the lowest power first."""
-    array = _array(c)
+    array = asarray(c)
     if array.ndim != 1:
         raise fail("TM111", "polyval of several polynomials at once is not supported")
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
-    x = _array(x)
+    x = asarray(x)
     count = _fixed(array)
     made = array[-1] + x * 0
     for i in range(2, count + 1):
@@ -216,13 +208,13 @@ def cov(
         raise ValueError("m has more than 2 dimensions")
     parts = [p for p in (m, y) if p is not None]
     work = np.result_type(*[value_of(p).tensor.dtype.numpy for p in parts], np.float64)
-    rows = [np.atleast_2d(_array(p, work if dtype is None else dtype)) for p in parts]
+    rows = [np.atleast_2d(asarray(p, work if dtype is None else dtype)) for p in parts]
     if not rowvar:
         rows = [
             r if np.ndim(p) < 2 and i == 0 else r.T for i, (p, r) in enumerate(zip(parts, rows))
         ]
         if y is not None and np.ndim(y) < 2:
-            rows[1] = np.atleast_2d(_array(y, work if dtype is None else dtype))
+            rows[1] = np.atleast_2d(asarray(y, work if dtype is None else dtype))
     samples = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=0)
     if samples.dtype.kind not in "fc":
         raise TypeError(f"np.cov computes in place, which {samples.dtype} cannot hold")
