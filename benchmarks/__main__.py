@@ -51,6 +51,8 @@ def main() -> int:
     seed = secrets.randbits(31) if options.seed is None else options.seed
     names = [name for name in ALL if fnmatch.fnmatch(name, options.only)]
     limits = machine.measure()
+    if options.markdown is not None:  # a missing file or mark is said before the run, not after
+        table.renewed(options.markdown.read_text(), limits, ())
     print(f"{limits.described}, seed {seed}")
     outcomes = []
     for position, name in enumerate(names):
