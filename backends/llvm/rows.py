@@ -48,7 +48,7 @@ from .row_lanes import RowLanes, folded_together
 from .types import I8, I64, Lane, constant_of, intrinsic, memory_element, part_count, vector_of
 
 MOST = 16  # rows of a batch
-_NEAR = 4096  # elements of a batch of rows that are read more than once
+_NEAR = 2048  # elements of a batch of rows that are read more than once
 Block = tuple[Statement, ...]
 
 
