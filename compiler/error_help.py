@@ -93,7 +93,6 @@ HELP: Mapping[str, str] = {
     "memory; they need one element type, and elements that do not begin in the middle of others. "
     "Pass a copy of the one that is only read, or views of the right type made inside the "
     "function.",
-    # our own bugs
     "TM256": "Strides, dilations and numbers of groups are at least 1, padding is not negative, "
     "and the groups share out both channels: groups times the channels of the weights are the "
     "channels of the image.",
@@ -109,6 +108,7 @@ HELP: Mapping[str, str] = {
     "of NaN first (`np.where(np.isnan(x), -np.inf, x)`), or leave such slices out.",
     "TM262": "An average is divided by the sum of its weights, which must not be zero. Divide "
     "yourself to get NaN or infinities there: `(x * w).sum() / w.sum()`.",
+    # our own bugs
     "TM301": "The text is not in the form that printed graphs have; the message names line and "
     "column.",
     "TM302": "The graph breaks a rule of the verifier; the detail lists all of them with their "

@@ -254,7 +254,6 @@ _ROWS: Mapping[str, Code] = {
     "TM253": Code(ArgError, "A negative Python number was raised to a fractional power."),
     "TM254": Code(ArgError, "Arrays share memory in a way that cannot be compiled."),
     "TM256": Code(ArgError, "A stride, dilation, padding or number of groups is out of range."),
-    # control flow
     "TM257": Code(ArgError, "A number to be counted is negative or beyond the last place."),
     "TM258": Code(ArgError, "Bins or quantiles are not in order or not in range."),
     "TM259": Code(ArgError, "There are more results than `size=` makes room for."),

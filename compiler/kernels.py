@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from .dims import Dim, Size
 from .kernel import products
 from .kernel.contraction import contraction_of
-from .kernel.cost import kernel_work
+from .kernel.cost import GRAIN_WORK, kernel_work
 from .kernel.fingerprint import dims_in_order, fingerprint, region_key
 from .kernel.halves import phases
 from .kernel.kernel import Kernel, Parallel, Parameter, failures
@@ -31,8 +31,6 @@ from .kernel.target import Target
 from .kernel.transposed import turn_operands
 from .kernel.verifier import verify_kernel
 from .records import dataclass, replace
-
-GRAIN_WORK = 20_000_000  # picoseconds that a chunk of a parallel axis should take at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +129,10 @@ class Kernels:
         return self._launch(region, lowered, kernel, params, extent, work, _grain(work, extent))
 
     def _tiled(
-        self, region: Region, lowered: Lowered, stage: products.Stage, params: Sequence[int]
+        self, region: Region, lowered: Lowered, s: products.Stage, params: Sequence[int]
     ) -> Stage:
         """A launch of a product or a sort. They count tiles, panels or pieces and are scheduled
         where they are generated."""
-        s = stage
         return self._launch(region, lowered, s.kernel, params, s.extent, s.work, s.grain)
 
     def _launch(

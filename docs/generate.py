@@ -34,7 +34,8 @@ sys.path.insert(0, str(FOLDER))  # where this file is imported by a test
 
 from error_programs import PROGRAMS  # noqa: E402
 
-REFUSED = frozenset("byteswap nonzero tolist unique".split())  # handled: an error
+# Handled, by an error:
+REFUSED = frozenset("byteswap frombuffer geomspace nonzero tolist unique".split())
 
 MADE = "<!-- Made by docs/generate.py: run `python dev.py docs`. -->"
 

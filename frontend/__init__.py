@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from .compiler.errors import TracemillError as TracemillError
     from .configuration import __version__ as __version__
     from .configuration import show_config as show_config
-    from .control import cond as cond
-    from .control import fori_loop as fori_loop
-    from .control import scan as scan
-    from .control import while_loop as while_loop
+    from .control.functions import cond as cond
+    from .control.functions import fori_loop as fori_loop
+    from .control.functions import scan as scan
+    from .control.functions import while_loop as while_loop
     from .devices import device as device
     from .differentiation import grad as grad
     from .differentiation import gradients as gradients
@@ -52,10 +52,10 @@ _HOMES = {
     "show_config": "configuration",
     "set_num_threads": "engine",
     "num_threads": "engine",
-    "cond": "control",
-    "while_loop": "control",
-    "fori_loop": "control",
-    "scan": "control",
+    "cond": "control.functions",
+    "while_loop": "control.functions",
+    "fori_loop": "control.functions",
+    "scan": "control.functions",
     "device": "devices",
     "save": "checkpoints",
     "restore": "checkpoints",

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .calls.tracebacks import for_users
 from .compiler.errors import error
 from .runtime.checkpoint import Checkpoint
 from .runtime.checkpoint import save as save_tensors
-from .tracebacks import for_users
 from .variable import Variable
 
 Variables = Mapping[str, Variable] | Sequence[Variable]

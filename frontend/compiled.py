@@ -5,7 +5,7 @@ methods here are set on that type.
 
 Invariants: name, signature, docstring and annotations are the function's; it pickles by
 reference, as the function would.
-Not here: the slow path (dispatch.py), what is shown of a version (lowered.py).
+Not here: the slow path (calls/dispatch.py), what is shown of a version (lowered.py).
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
-from . import doors, engine
-from .arguments import Signature
-from .dispatch import Dispatcher
-from .recompiles import Recompiles
-from .tracebacks import for_users
-from .variadic import variadic
+from . import engine
+from .calls import doors
+from .calls.arguments import Signature
+from .calls.dispatch import Dispatcher
+from .calls.recompiles import Recompiles
+from .calls.tracebacks import for_users
+from .calls.variadic import variadic
 
 if TYPE_CHECKING:
     from .export import Exported

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .calls.trees import flatten
 from .compiler.ir.graph import Value
 from .compiler.ops.shaping import zeros_like
 from .compiler.transforms.grad import gradients as append_gradients
@@ -25,7 +26,6 @@ from .tracing.number import TracedNumber
 from .tracing.source import take_for_user_code
 from .tracing.state import Trace, current, fail, running
 from .tracing.tensor import fresh, result
-from .trees import flatten
 from .variable import Variable
 
 

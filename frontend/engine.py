@@ -13,11 +13,11 @@ import functools
 from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING
 
-from . import doors
 from .backends.cpu.mapped import MappedCode
 from .backends.cpu.target import host_target
 from .backends.llvm.native.build import NativeCode
 from .backends.llvm.native.runtime import NativeRuntime
+from .calls import doors
 from .codestamp import code_stamp
 from .compiler.kernel.target import Target
 from .runtime.cache import CompileCache, cache_key

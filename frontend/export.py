@@ -26,7 +26,9 @@ from .backends.export.interface import interface_of
 from .backends.export.link import write_library
 from .backends.export.names import library_name
 from .backends.llvm.native.from_plan import SizeRelation
-from .build import plan_of
+from .calls.build import plan_of
+from .calls.specialise import Traced
+from .calls.trees import flatten, paths
 from .compiler.dims import dim_text
 from .compiler.errors import CODES, error
 from .compiler.ir.graph import Location
@@ -34,13 +36,11 @@ from .compiler.ir.traversal import devices
 from .compiler.kernel.target import Target
 from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall, Origin, all_rows
 from .compiler.records import dataclass, replace
-from .specialise import Traced
 from .tracing.guards import ScalarGuard, SizeGuard, StridesGuard
 from .tracing.result import InputOutput, SizeOutput, TensorOutput
-from .trees import flatten, paths
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher
+    from .calls.dispatch import Dispatcher
 
 # Vectors that schedules may use, by level of the x86-64 ABI.
 LEVELS = {"x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512}

@@ -15,10 +15,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from .calls.tracebacks import shorten
 from .compiled import jit
 from .compiler.types import DType
 from .numpy.operands import value_of, weak_type
-from .tracebacks import shorten
 from .tracing.state import current, require_dtype, running
 from .tracing.tensor import result
 from .variable import Variable

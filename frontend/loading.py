@@ -1,7 +1,7 @@
 """Modules of this package loaded when they are asked for, by the façade and by the doors.
 
 Invariants: the garbage collector rests meanwhile.
-Not here: which modules those are (`__init__`, doors.py).
+Not here: which modules those are (`__init__`, calls/doors.py).
 """
 
 from __future__ import annotations

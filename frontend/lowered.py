@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import engine
-from .build import plan_of
+from .calls.build import plan_of
 from .compiler.ir.printer import print_graph
 from .compiler.kernel.printer import kernel_text
 from .compiler.plan import BufferSpec, ExecutionPlan, Row
@@ -21,8 +21,8 @@ from .pictures import graph_page
 from .profile import OPERATIONS
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher
-    from .specialise import Traced
+    from .calls.dispatch import Dispatcher
+    from .calls.specialise import Traced
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import engine
-from .arguments import flat_call
+from .calls.arguments import flat_call
 from .compiler.plan import ExecutionPlan, Launch, Origin, all_rows
 from .compiler.records import dataclass
 from .runtime.cells import aligned
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher, Version
+    from .calls.dispatch import Dispatcher, Version
 
 _REPEATS = 15
 

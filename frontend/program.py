@@ -9,7 +9,7 @@ returns and performs its effects; fetching single values performs no effect that
 
 Invariants: a step computes only what its fetches need and its feeds do not give; steps are cached
 by (feeds with their types, fetches).
-Not here: how a step is compiled (build.py, bind.py).
+Not here: how a step is compiled (calls/).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Signature, flat_call
+from .calls.arguments import Signature, flat_call
+from .calls.graph_function import GraphFunction
+from .calls.specialise import Traced, trace_call
+from .calls.tracebacks import for_users
 from .compiler.errors import error
 from .compiler.ir.graph import Value
 from .compiler.passes.extract import extract
 from .compiler.records import dataclass
 from .compiler.types import TensorType, TokenType
-from .graph_function import GraphFunction
-from .specialise import Traced, trace_call
-from .tracebacks import for_users
 from .tracing.result import TensorOutput, TraceResult
 from .tracing.state import Input
 

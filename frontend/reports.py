@@ -2,8 +2,8 @@
 
 Invariants: text is made only where its topic is switched on; reporting changes nothing that is
 compiled.
-Not here: the topic `recompiles` (dispatch.py), which topics there are (settings.py), progress of
-a long compilation (progress.py, told here of each kernel).
+Not here: the topic `recompiles` (calls/dispatch.py), which topics there are (settings.py),
+progress of a long compilation (progress.py, told here of each kernel).
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .calls.tracebacks import for_users
 from .compiler.errors import error
 from .compiler.ir.graph import Value
 from .compiler.types import TensorType, dtype_of
 from .runtime.store import VariableStore
-from .tracebacks import for_users
 from .tracing.state import Trace, current
 from .tracing.tensor import fresh
 

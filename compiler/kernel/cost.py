@@ -32,6 +32,7 @@ from .kernel import (
 
 WORD = 60  # picoseconds of one word on one element, in vectors
 TOUCH = 80  # picoseconds per byte loaded or stored
+GRAIN_WORK = 20_000_000  # picoseconds that a chunk of a parallel axis should take at least
 _HEAVY = {"div": 4, "sqrt": 4, "quot": 10, "rem": 10, "lookup": 3}
 _cache: dict[Any, int] = {}
 

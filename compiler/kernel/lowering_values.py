@@ -30,6 +30,8 @@ from .rolled import rolled
 from .short import folded, is_short_fold
 
 Key = tuple[Value, Indices, str | None]
+# Structures of which an element needs the same element of each operand.
+_BY_ELEMENT = (Structure.ELEMENTWISE, Structure.RANDOM, Structure.FLOW)
 INNER = "r"
 
 
@@ -78,12 +80,7 @@ class Values:
         if node is None or value in self._buffers:
             return []
         structure = node.op.structure
-        if structure is Structure.ELEMENTWISE or structure is Structure.RANDOM:
-            return [
-                (v, broadcast_index(index, v.tensor.shape, value.tensor.shape), mask)
-                for v in node.operands
-            ]
-        if structure is Structure.FLOW:
+        if structure in _BY_ELEMENT:
             return [
                 (v, broadcast_index(index, v.tensor.shape, value.tensor.shape), mask)
                 for v in node.operands

@@ -13,12 +13,11 @@ Not here: loads, masks, loops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..dims import Size, floor_divide, modulo
 from ..ir.graph import Node
 from ..ops.definition import Structure
-from ..records import dataclass
+from ..records import dataclass, replace
 
 Shape = tuple[Size, ...]
 Indices = tuple[Size, ...]

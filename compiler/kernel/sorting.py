@@ -30,6 +30,7 @@ from ..ir.graph import Node
 from ..ops.definition import Structure
 from ..records import dataclass, replace
 from ..types import I64, U32, U64, DType
+from .cost import GRAIN_WORK
 from .kernel import Kernel, Parameter, Search, Select, Sort
 from .products import Split, Stage
 from .region import Lowered, Region
@@ -41,13 +42,13 @@ BUCKETS = 1 << DIGIT
 SAMPLE = 256  # elements whose range the first digit is taken from
 LONG = 1 << 17  # elements of a row that is cut into pieces
 SELECTED = 128  # elements that are selected in one pass; more are sorted
-FEW = 32  # elements of a row that always is sorted in a network, which needs nothing between
-_ELEMENT = {"rows": 10_000, "count": 3_000, "spread": 4_000, "buckets": 10_000}  # picoseconds
-_PASSED = 1_000  # for an element of a row that some are selected of
-_LOOK_UP = 10_000  # and for an element that is searched for
-SHORT = 1024  # and up to which it is where there are several
-_NETWORK = 2_000  # the same for rows sorted in a network
-_GRAIN = 20_000_000
+FEW = 32  # elements of a row that always is sorted in a network, which needs nothing between,
+SHORT = 1024  # and of one that is where there are several
+# Picoseconds for an element:
+_ELEMENT = {"rows": 10_000, "count": 3_000, "spread": 4_000, "buckets": 10_000}
+_NETWORK = 2_000  # of a row sorted in a network
+_PASSED = 1_000  # of a row that some are selected of
+_LOOK_UP = 10_000  # that is searched for
 _GIVES = {"sort": "elements", "argsort": "places"}
 
 
@@ -68,8 +69,8 @@ def key_form(dtype: DType, gives: str) -> KeyForm:
     wide = dtype.itemsize == 8
     packed = places and not wide
     key = U64 if wide or packed else U32
-    return KeyForm(key, packed, places and wide, packed or dtype.itemsize == key.itemsize
-                   and not places)  # fmt: skip
+    in_result = packed or (dtype.itemsize == key.itemsize and not places)
+    return KeyForm(key, packed, places and wide, in_result)
 
 
 def is_sort(region: Region) -> bool:
@@ -81,7 +82,7 @@ def lower_sort(region: Region) -> Lowered:
     """The kernel of such a region."""
     (node,) = region.nodes
     if "side" in node.attrs:
-        return _lower_search(region)
+        return _lower_search(node)
     if "size" in node.attrs:
         return _lowered(node, Select("x", "out", node.attrs["size"]))
     return _lowered(node, Sort("x", "out", _GIVES[node.op.name]))
@@ -93,73 +94,63 @@ def _lowered(node: Node, statement: Sort | Select) -> Lowered:
         Parameter("x", source.dtype, source.shape, "in"),
         Parameter("out", result.dtype, result.shape, "out"),
     )
-    kernel = Kernel(node.op.name, params, (), (statement,))
-    kernel = replace(kernel, dims=kernel_dims(kernel))
+    kernel = _kernel(node.op.name, params, statement)
     return Lowered(kernel, (0,), (0,), (None,), frozenset(), {})
 
 
-def _lower_search(region: Region) -> Lowered:
-    (node,) = region.nodes
+def _lower_search(node: Node) -> Lowered:
     inputs = tuple(dict.fromkeys(node.operands))
     names = dict(zip(inputs, ("row", "wanted")))
     params = [Parameter(names[v], v.tensor.dtype, v.tensor.shape, "in") for v in inputs]
     result = node.result.tensor
     row, wanted = (names[v] for v in node.operands)
-    kernel = Kernel(
-        node.op.name, (*params, Parameter("out", result.dtype, result.shape, "out")), (),
-        (Search(row, wanted, "out", node.attrs["side"]),),
-    )  # fmt: skip
-    kernel = replace(kernel, dims=kernel_dims(kernel))
+    params.append(Parameter("out", result.dtype, result.shape, "out"))
+    search = Search(row, wanted, "out", node.attrs["side"])
+    kernel = _kernel(node.op.name, tuple(params), search)
     return Lowered(kernel, tuple(range(len(inputs))), (0,), (None,), frozenset(), {})
 
 
-def search_of(kernel: Kernel) -> Search | None:
-    """The one statement of a kernel that searches."""
+def sorting_of(kernel: Kernel) -> Sort | Search | Select | None:
+    """The one statement of a kernel that sorts, searches or selects; None for any other."""
     found = kernel.body[0] if kernel.body else None
-    return found if isinstance(found, Search) else None
-
-
-def select_of(kernel: Kernel) -> Select | None:
-    """The one statement of a kernel that selects."""
-    found = kernel.body[0] if kernel.body else None
-    return found if isinstance(found, Select) else None
-
-
-def sort_of(kernel: Kernel) -> Sort | None:
-    """The one statement of a kernel that sorts."""
-    found = kernel.body[0] if kernel.body else None
-    return found if isinstance(found, Sort) else None
+    return found if isinstance(found, Sort | Search | Select) else None
 
 
 def is_sorting(kernel: Kernel) -> bool:
     """True for a kernel that sorts, searches or selects."""
-    return bool(kernel.body) and isinstance(kernel.body[0], Sort | Search | Select)
+    return sorting_of(kernel) is not None
 
 
 def split_sort(kernel: Kernel) -> Split | None:
     """The launches that sort, search or select; None for a kernel that does something else."""
-    whole = sort_of(kernel)
+    whole = sorting_of(kernel)
     if whole is None:
-        return _in_one_launch(kernel)
+        return None
+    if not isinstance(whole, Sort):
+        return _in_one_launch(kernel, whole)
     source, result = kernel.params
     *outer, row = source.shape
     rows = product(tuple(outer))
     form = key_form(source.dtype, whole.gives)
     long = minimum(1, row // LONG)
-    temporaries = _between(source, form, rows, row, long)
-    names = {p.name: p.name for p in temporaries}
     if isinstance(row, int) and row <= FEW:
-        stage = Stage(kernel, (0, 1), rows, rows * row * _NETWORK, _grain(row, _NETWORK))
+        stage = Stage(kernel, (0, 1), rows, rows * row * _NETWORK, _grain(row * _NETWORK))
         return Split((), (stage,))
-    every = replace(whole, keys=names.get("keys"), other="other", moved=names.get("moved"))
+    temporaries = _between(source, form, rows, long)
+    every = replace(
+        whole,
+        keys=None if form.in_result else "keys",
+        other="other",
+        moved="moved" if form.carried else None,
+    )
     params = (source, result, *temporaries)
     stages: list[Stage] = []
     if long != 1:
         per = _NETWORK if isinstance(row, int) and row <= SHORT else _ELEMENT["rows"]
         mine = tuple(p for p in params if p.name not in ("counts", "ends"))
         stages.append(Stage(
-            _kernel(kernel, every, mine), _places(params, mine), (1 - long) * rows,
-            (1 - long) * rows * row * per, _grain(row, per),
+            _kernel(kernel.name, mine, every), _places(params, mine), (1 - long) * rows,
+            (1 - long) * rows * row * per, _grain(row * per),
         ))  # fmt: skip
     if long != 0:
         cut = replace(every, counts="counts", ends="ends")
@@ -168,26 +159,24 @@ def split_sort(kernel: Kernel) -> Split | None:
             if step == "mend" and not (source.dtype.is_float and whole.gives == "elements"):
                 continue
             work = long * rows * row * _ELEMENT.get(step, 100)
-            made = _kernel(kernel, replace(cut, stage=step), params)
+            made = _kernel(kernel.name, params, replace(cut, stage=step))
             stages.append(Stage(made, _places(params, params), long * rows * times, work))
     return Split(temporaries, tuple(stages))
 
 
-def _in_one_launch(kernel: Kernel) -> Split | None:
+def _in_one_launch(kernel: Kernel, whole: Search | Select) -> Split:
     """Searches are launched over elements, selections over rows."""
-    shape = kernel.params[-1].shape if search_of(kernel) else kernel.params[0].shape[:-1]
-    if search_of(kernel) is None and select_of(kernel) is None:
-        return None
+    shape = kernel.params[-1].shape
+    per: Size = _LOOK_UP
+    if isinstance(whole, Select):
+        *outer, row = kernel.params[0].shape
+        shape, per = tuple(outer), row * _PASSED
     count = product(shape)
     every = tuple(range(len(kernel.params)))
-    per: Size = _LOOK_UP if search_of(kernel) else kernel.params[0].shape[-1] * _PASSED
-    grain = max(1, _GRAIN // max(per, 1)) if isinstance(per, int) else 1
-    return Split((), (Stage(kernel, every, count, count * per, grain),))
+    return Split((), (Stage(kernel, every, count, count * per, _grain(per)),))
 
 
-def _between(
-    source: Parameter, form: KeyForm, rows: Size, row: Size, long: Size
-) -> tuple[Parameter, ...]:
+def _between(source: Parameter, form: KeyForm, rows: Size, long: Size) -> tuple[Parameter, ...]:
     """The buffers that keys and places are moved through."""
     made = [Parameter("other", form.dtype, source.shape, "inout")]
     if not form.in_result:
@@ -200,8 +189,8 @@ def _between(
     return tuple(made)
 
 
-def _kernel(kernel: Kernel, sort: Sort, params: tuple[Parameter, ...]) -> Kernel:
-    made = Kernel(kernel.name, params, (), (sort,))
+def _kernel(name: str, params: tuple[Parameter, ...], statement: Sort | Search | Select) -> Kernel:
+    made = Kernel(name, params, (), (statement,))
     return replace(made, dims=kernel_dims(made))
 
 
@@ -209,9 +198,9 @@ def _places(params: tuple[Parameter, ...], used: tuple[Parameter, ...]) -> tuple
     return tuple(at for at, p in enumerate(params) if p in used)
 
 
-def _grain(row: Size, per: int) -> int:
-    """Rows that are worth a chunk."""
-    return max(1, _GRAIN // (max(row, 1) * per)) if isinstance(row, int) else 1
+def _grain(per: Size) -> int:
+    """Iterations that are worth a chunk, each of so many picoseconds."""
+    return max(1, GRAIN_WORK // max(per, 1)) if isinstance(per, int) else 1
 
 
 def row_length(kernel: Kernel, sort: Sort) -> Size:

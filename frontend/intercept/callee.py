@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..numpy import calling
+from ..numpy.alternatives import has_advice
 from ..numpy.names import is_special
 from ..tracing.access import Access, CellContent, GlobalName, HeldObject
 from ..tracing.source import is_library_file
@@ -124,6 +125,9 @@ def _stand_in(function: Any, trace: Trace) -> Any:
     if hasattr(kind, "lower") and hasattr(function, "dispatcher"):
         return _compiled(function, trace)
     if isinstance(function, type):
+        of_numpy = function.__module__.split(".")[0] == "numpy"
+        if of_numpy and has_advice(function.__module__, function.__name__):
+            return numpy_unsupported(function)
         return _constructor(function)
     module = getattr(function, "__module__", None) or ""
     if module.split(".")[0] == "numpy" and callable(function):

@@ -199,7 +199,7 @@ def _convolved(
         made: Value = trace.emit(
             "convolve", image, weights, axes=((at.channels, inner),), batch=(), windows=moves
         )
-        return _laid_out(trace, made, at, 1)
+        return _laid_out(trace, made, at)
     image = _split_axis(trace, image, at.channels, groups)
     weights = _split_axis(trace, weights, outputs, groups)
     a, b = at.channels, outputs
@@ -212,15 +212,15 @@ def _convolved(
     made = transpose(trace, made, (1, 0, *range(2, made.tensor.rank)))
     shape = made.tensor.shape
     made = reshape(trace, made, (shape[0], shape[1] * shape[2], *shape[3:]))
-    return _laid_out(trace, made, at, 1)
+    return _laid_out(trace, made, at)
 
 
-def _laid_out(trace: Trace, made: Value, at: Layout, channels: int) -> Value:
+def _laid_out(trace: Trace, made: Value, at: Layout) -> Value:
     """[batch, outputs, *places] in the layout."""
     if not at.last:
         return made
     rank = made.tensor.rank
-    return transpose(trace, made, (0, *range(2, rank), channels))
+    return transpose(trace, made, (0, *range(2, rank), 1))
 
 
 def _split_axis(trace: Trace, value: Value, axis: int, groups: int) -> Value:

@@ -113,8 +113,8 @@ class _Pooling:
     def all_padding(self) -> bool:
         """Whether a window may lie wholly in the padding."""
         rows = zip(self.sides, self.reaches)
-        return any(not isinstance(s, int) or s >= reach for sides, reach in rows for s in sides
-                   if s != 0)  # fmt: skip
+        around = [(side, reach) for pair, reach in rows for side in pair if side != 0]
+        return any(not isinstance(side, int) or side >= reach for side, reach in around)
 
     def padded(self, fill: Any) -> Value:
         """The image with `fill` around it, known to be under a window."""

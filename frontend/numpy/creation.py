@@ -263,7 +263,8 @@ def scalar_type(kind: Any, item: Any = 0) -> Any:
 
 def frombuffer_like(*_: Any, **__: Any) -> Any:
     """Arrays over other memory cannot be traced."""
-    raise fail("TM110", "np.frombuffer is not supported in a compiled function")
+    raise fail("TM110", "np.frombuffer is not supported in a compiled function",
+               hint="call it before the compiled function and pass the array")  # fmt: skip
 
 
 FUNCTIONS: dict[Any, Any] = {

@@ -22,6 +22,7 @@ from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 from ..tracing.number import TracedNumber
 from ..tracing.state import fail, running
 from . import (
+    alternatives,
     calling,
     composed,
     conversion,
@@ -88,14 +89,6 @@ def handler_of(function: Any) -> Callable[..., Any] | None:
         if found is not None and getattr(sys.modules.get(module or ""), name, None) is not function:
             return None
     return found
-
-
-def _supported_names() -> dict[str, str]:
-    """All functions that may be called on traced arrays: short name -> whole name."""
-    later = [f"{module.replace('numpy', 'np', 1)}.{name}" for module, name in _LATER]
-    ufuncs_ = [item for item in vars(np).values() if isinstance(item, np.ufunc)]
-    names = [*later, *map(qualified_name, (*FUNCTIONS, *ufuncs_))]
-    return {name.rpartition(".")[2]: name for name in sorted(names, key=len, reverse=True)}
 
 
 class NumpyDispatch:
@@ -165,24 +158,15 @@ class NumpyDispatch:
         if name.startswith("scipy.") and short in SPECIAL:
             return fail("TM110", f"scipy.special.{short} is not supported",
                         hint=f"tm.special.{short} is")  # fmt: skip
-        # A NumPy function is never a misspelt one: what is spelt nearly so computes something else.
-        same = _supported_names().get(short)
-        nearest = f"{same} is supported; else " if same else ""
-        return fail(
-            "TM110",
-            f"{name} is not supported in a compiled function",
-            hint=f"{nearest}call it before or after the compiled function; docs/numpy-support.md "
-            "lists what is supported",
-        )
+        module = getattr(function, "__module__", None) or "numpy"
+        return fail("TM110", f"{name} is not supported in a compiled function",
+                    hint=alternatives.of_function(module, short))  # fmt: skip
 
     def no_attribute(self, name: str) -> AttributeError:
         """The error for an attribute that traced arrays do not have."""
         if hasattr(np.ndarray, name):
-            near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.75)
-            hint = f"{near[0]} is supported" if near else ""
-            problem = fail(
-                "TM110", f"ndarray.{name} is not supported in a compiled function", "", hint
-            )
+            problem = fail("TM110", f"ndarray.{name} is not supported in a compiled function",
+                           hint=alternatives.of_array_attribute(name))  # fmt: skip
             return AttributeError(str(problem))
         names = [*METHODS, *ATTRIBUTES, "shape", "dtype", "ndim", "size"]
         near = difflib.get_close_matches(name, names, n=1)
@@ -196,7 +180,9 @@ _PYTHON: Mapping[str, tuple[type, DType]] = {
 
 
 def qualified_name(function: Any) -> str:
-    """Such as ``np.linalg.norm``."""
+    """Such as ``np.linalg.norm``; of an instance its class, such as ``np.vectorize``."""
+    if isinstance(function, np.vectorize | np.poly1d):
+        function = type(function)
     module = getattr(function, "__module__", None) or "numpy"
     name = getattr(function, "__name__", repr(function))
     return f"{module.replace('numpy', 'np', 1)}.{name}"

@@ -17,6 +17,7 @@ from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import DType
 
 from ..tracing.state import fail, require_dtype
+from .alternatives import of_function
 from .names import SPECIAL, ufunc_name
 
 Key = Any  # np.dtype, or one of int, float, complex
@@ -48,7 +49,9 @@ def op_name(ufunc: np.ufunc) -> str:
     name = ufunc.__name__
     found = OP_OF.get(name) or OP_OF.get(_ALIASES.get(name, ""))
     if found is None:
-        hint = f"tm.special.{name} is" if name in SPECIAL else ""
+        of_python = name.endswith(" (vectorized)")  # by np.frompyfunc
+        hint = of_function("numpy", "frompyfunc" if of_python else name)
+        hint = f"tm.special.{name} is" if name in SPECIAL else hint
         raise fail("TM110", f"{ufunc_name(ufunc)} is not supported", hint=hint)
     return found
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..tracing.integer import user_size
 from ..tracing.state import fail, running
 from ..tracing.tensor import TracedArray, fresh, result
+from .alternatives import of_array_attribute
 from .axes import one_axis
 from .movement import view_of
 from .operands import is_traced, value_of, weak_type
@@ -100,7 +101,8 @@ def copy_method(a: Any, order: str = "C") -> Any:
 
 def byteswap(a: Any, inplace: bool = False) -> Any:
     """ndarray.byteswap"""
-    raise fail("TM110", "ndarray.byteswap is not supported in a compiled function")
+    raise fail("TM110", "ndarray.byteswap is not supported in a compiled function",
+               hint=of_array_attribute("byteswap"))  # fmt: skip
 
 
 FUNCTIONS: dict[Any, Any] = {

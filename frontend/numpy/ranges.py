@@ -179,7 +179,8 @@ def geomspace(
     start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: int = 0
 ) -> Any:
     """np.geomspace is not compiled."""
-    raise fail("TM110", "np.geomspace is not supported", hint="np.logspace is")
+    raise fail("TM110", "np.geomspace is not supported",
+               hint="np.logspace is, with the logarithms of the ends")  # fmt: skip
 
 
 def logspace(

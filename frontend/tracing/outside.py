@@ -9,7 +9,7 @@ which means nothing afterwards.
 Invariants: what ends as it began (a depth that is counted up and down) is no error, nor is what
 was no number before (an object made at the first call); booleans are flags, not counts.
 Not here: containers and dataclasses among the arguments, which every call changes
-(rebinding.py); arrays and Variables.
+(calls/rebinding.py); arrays and Variables.
 """
 
 from __future__ import annotations

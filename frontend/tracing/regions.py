@@ -8,7 +8,7 @@ read at its end.
 
 Invariants: a region that is traced and not yet in the graph hears of sizes that turn out equal
 as long as its `Regions` are open.
-Not here: which parameters loops have, what their results must be (frontend/control_traced.py).
+Not here: which parameters loops have, what their results must be (control/traced.py).
 """
 
 from __future__ import annotations

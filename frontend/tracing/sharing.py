@@ -8,7 +8,7 @@ sizes, which Python and native code evaluate alike.
 Invariants: immutable. Where all tests hold, two places of the box are two places in memory, and
 arrays of different `groups` have none in common. Places and steps are whole numbers; sizes stay
 open.
-Not here: what a trace makes of it (box.py), which arrays are looked at (specialise.py).
+Not here: what a trace makes of it (box.py), which arrays are looked at (calls/specialise.py).
 """
 
 from __future__ import annotations

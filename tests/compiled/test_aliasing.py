@@ -366,12 +366,3 @@ def test_what_cannot_be_compiled_says_which_arguments(views: Any, why: str) -> N
         assert "hint: pass a copy of one of them: y.copy()" in str(got.value)
         assert "test_aliasing.py" in str(got.value)
     assert act(np.arange(3.0), np.arange(3.0)).tolist() == [0, 1, 2]
-
-
-def test_a_copy_made_for_alignment_is_refused_where_a_write_would_be_missed() -> None:
-    raw = np.zeros(8 * 9 + 1, np.uint8)
-    crooked = raw[1:].view(np.float64)
-    act = tm.jit(lambda x, b: (b.__iadd__(1), x.sum()))
-    with pytest.raises(ValueError, match=r"TM254(.|\n)*x is not aligned"):
-        act(crooked, raw)
-    act(crooked, np.zeros(3))

@@ -237,7 +237,7 @@ def test_recompiles_are_explained():
 
 
 def test_the_table_of_versions_is_bounded():
-    from tracemill.dispatch import LIMIT
+    from tracemill.calls.dispatch import LIMIT
 
     f = tm.jit(lambda x, mode: x + 1)
     for i in range(LIMIT + 5):

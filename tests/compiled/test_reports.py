@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill import dispatch, progress
+from tracemill import progress
+from tracemill.calls import dispatch
 
 CODE = """
 import sys

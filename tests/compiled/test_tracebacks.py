@@ -110,7 +110,7 @@ def test_so_it_is_at_every_door(act: Callable[[], Any]) -> None:
     assert not [f for f in frames_of(caught.value) if f.filename.startswith(OWN_FOLDERS)]
 
 
-@pytest.mark.parametrize("part", ["specialise.choose_shapes", "dispatch.bind"])
+@pytest.mark.parametrize("part", ["calls.specialise.choose_shapes", "calls.dispatch.bind"])
 def test_a_mistake_of_ours_keeps_its_frames(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"tracemill.{part}", None)
     with pytest.raises(TypeError, match="NoneType") as caught:

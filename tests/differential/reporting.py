@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tracemill as tm
-from tracemill.build import Optimisation
+from tracemill.calls.build import Optimisation
 
 from . import judge
 from .programs import NAMES, Program

@@ -20,11 +20,11 @@ import pytest
 import tracemill as tm
 from numpy_lines import lines
 from traced import TracedCall, flatten_results
-from tracemill.arguments import Signature, flat_call
-from tracemill.build import Optimisation
+from tracemill.calls.arguments import Signature, flat_call
+from tracemill.calls.build import Optimisation
+from tracemill.calls.specialise import Traced, trace_call
 from tracemill.compiler.passes import PASSES, PIPELINE
 from tracemill.compiler.passes.base import Pass, run_passes
-from tracemill.specialise import Traced, trace_call
 
 from . import judge, programs
 from .reporting import script, smallest

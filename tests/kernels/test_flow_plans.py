@@ -12,6 +12,7 @@ import pytest
 import mill
 from flow_graphs import random_flow_graph
 from plan_runner import near, run_plan
+from tracemill.calls.graph_function import GraphFunction
 from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.ir.evaluator import evaluate
 from tracemill.compiler.ir.parser import parse_graph
@@ -19,7 +20,6 @@ from tracemill.compiler.ir.verifier import verify
 from tracemill.compiler.passes import PIPELINE
 from tracemill.compiler.passes.base import run_passes
 from tracemill.compiler.plan import Copy, ExecutionPlan, Loop, Origin, all_rows
-from tracemill.graph_function import GraphFunction
 from tracemill.tracing.state import Input
 
 

@@ -48,8 +48,8 @@ def test_the_compiler_loads_neither_the_runtime_nor_a_backend(
 # What only compiling, or looking at what was compiled, needs: a first call whose plan and code are
 # in the cache loads none of it. A name stands for what is below it, too.
 COMPILING = """
-    tracemill.build tracemill.reports tracemill.lowered tracemill.profile tracemill.export
-    tracemill.partitioned tracemill.program tracemill.differentiation tracemill.nested
+    tracemill.calls.build tracemill.reports tracemill.lowered tracemill.profile tracemill.export
+    tracemill.calls.partitioned tracemill.program tracemill.differentiation tracemill.calls.nested
     tracemill.compiler.compile tracemill.compiler.assemble tracemill.compiler.jobs
     tracemill.compiler.kernels tracemill.compiler.rows tracemill.compiler.plan_text
     tracemill.compiler.passes tracemill.compiler.transforms tracemill.compiler.ir.evaluator
@@ -89,7 +89,7 @@ def test_a_first_call_of_kept_code_loads_nothing_that_compiles(
     cache = str(tmp_path / "cache")
     compiling = run_python(FIRST_CALL, TRACEMILL_CACHE=cache).split()
     kept = run_python(FIRST_CALL, TRACEMILL_CACHE=cache).split()
-    for part in ("tracemill.build", "tracemill.compiler.kernel.lowering", "llvmlite"):
+    for part in ("tracemill.calls.build", "tracemill.compiler.kernel.lowering", "llvmlite"):
         assert part in compiling, f"{part} is not what compiling loads any more: name another"
     found = [m for m in kept if any(f"{m}.".startswith(f"{p}.") for p in COMPILING + DRAGGED_IN)]
     assert not found, f"a first call of kept code loads {', '.join(found)}"

@@ -182,17 +182,49 @@ def zero_of(typ: ir.Type) -> ir.Constant:
     return constant_of(typ, 0 if isinstance(element, ir.IntType) else 0.0)
 
 
+def load_lanes(
+    builder: ir.IRBuilder, element: ir.Type, pointer: ir.Value, lanes: int, mask: ir.Value | None
+) -> ir.Value:
+    """Neighbours in memory; zero where the mask is off."""
+    typ = vector_of(element, lanes)
+    if mask is None:
+        return builder.load(pointer, typ=typ, align=1)
+    args = [pointer, ir.Constant(I32, 1), mask, zero_of(typ)]
+    return intrinsic(builder, "llvm.masked.load", typ, args, typ, POINTER)
+
+
+def store_lanes(
+    builder: ir.IRBuilder,
+    value: ir.Value,
+    pointer: ir.Value,
+    mask: ir.Value | None,
+    align: int = 1,
+) -> None:
+    """Neighbours in memory, where the mask is on."""
+    if mask is None:
+        builder.store(value, pointer, align=align)
+        return
+    args = [value, pointer, ir.Constant(I32, align), mask]
+    intrinsic(builder, "llvm.masked.store", VOID, args, value.type, POINTER)
+
+
+def gather_lanes(
+    builder: ir.IRBuilder, element: ir.Type, pointer: ir.Value, offsets: ir.Value, mask: ir.Value
+) -> ir.Value:
+    """What lies so many bytes from a place, for each lane; zero where the mask is off."""
+    lanes = width_of(offsets)
+    typ = vector_of(element, lanes)
+    where = builder.gep(pointer, [offsets], source_etype=I8)
+    where.type = ir.VectorType(POINTER, lanes)
+    args = [where, ir.Constant(I32, 1), mask, zero_of(typ)]
+    return intrinsic(builder, "llvm.masked.gather", typ, args, typ, where.type)
+
+
 def load_elements(
     site: Site, source: DType, target: DType, pointer: ir.Value, lanes: int, mask: ir.Value | None
 ) -> ir.Value:
     """Neighbouring elements of a real dtype, converted; zero where the mask is off."""
-    builder = site.builder
-    typ = vector_of(memory_element(source), lanes)
-    if mask is None:
-        raw = builder.load(pointer, typ=typ, align=1)
-    else:
-        args = [pointer, ir.Constant(I32, 1), mask, zero_of(typ)]
-        raw = intrinsic(builder, "llvm.masked.load", typ, args, typ, POINTER)
+    raw = load_lanes(site.builder, memory_element(source), pointer, lanes, mask)
     return convert(site, source, target, raw)
 
 
@@ -207,13 +239,9 @@ def gather_elements(
 ) -> ir.Value:
     """Elements `stride` bytes apart, converted; zero where the mask is off."""
     builder = site.builder
-    typ = vector_of(memory_element(source), lanes)
     iota = ir.Constant(ir.VectorType(I64, lanes), [number(i) for i in range(lanes)])
     offsets = builder.mul(iota, broadcast(builder, stride, lanes))
-    where = builder.gep(pointer, [offsets], source_etype=I8)
-    where.type = ir.VectorType(POINTER, lanes)
-    args = [where, ir.Constant(I32, 1), mask, zero_of(typ)]
-    raw = intrinsic(builder, "llvm.masked.gather", typ, args, typ, where.type)
+    raw = gather_lanes(builder, memory_element(source), pointer, offsets, mask)
     return convert(site, source, target, raw)
 
 

@@ -40,11 +40,15 @@ class Place:
         """Whether neighbours along an axis are neighbours in memory; None: not known yet."""
         if axis is None:
             return False
-        stride = self.strides.get(axis.name, 0)
-        if isinstance(stride, int):
-            return stride == self.dtype.itemsize
-        lone = stride.name is not None and ".stride" in stride.name
-        return None if lone else False
+        return is_near(self.strides.get(axis.name, 0), self.dtype)
+
+
+def is_near(stride: Size, dtype: DType) -> bool | None:
+    """Whether elements so many bytes apart are neighbours; None: not known yet."""
+    if isinstance(stride, int):
+        return stride == dtype.itemsize
+    lone = stride.name is not None and ".stride" in stride.name
+    return None if lone else False
 
 
 def place_of(frame: Frame, inner: Sequence[Axis | None], operand: Operand) -> Place:

@@ -14,7 +14,6 @@ Not here: the multiplication (windowed.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from llvmlite import ir
@@ -22,10 +21,11 @@ from llvmlite import ir
 from ....compiler.dims import Size
 from ....compiler.kernel.contraction import PANEL_BYTES, panel_columns
 from ....compiler.kernel.windows import Windowed, merged
+from ....compiler.records import dataclass
 from ..conversions import convert
 from ..frame import Frame
 from ..indices import scalar_size
-from ..types import I32, I64, POINTER, intrinsic
+from ..types import I64
 from .code import (
     advance,
     choose,
@@ -37,12 +37,13 @@ from .code import (
     loop,
     number,
     shuffle,
+    store_lanes,
     transpose,
     zero_of,
 )  # fmt: skip
 from .copying import Copying
 from .geometry import Geometry
-from .operands import Place, place_of
+from .operands import Place, is_near, place_of
 from .packed import copy_block
 from .tiles import repeat
 from .window_places import each_segment, offset_of, write_offsets
@@ -237,12 +238,7 @@ class Packer:
         self, value: ir.Value, line: ir.Value, first: int, mask: ir.Value | None = None
     ) -> None:
         b = self.frame.builder
-        to = advance(b, line, first * self.g.dtype.itemsize)
-        if mask is None:
-            b.store(value, to, align=4)
-            return
-        args = [value, to, ir.Constant(I32, 4), mask]
-        intrinsic(b, "llvm.masked.store", ir.VoidType(), args, value.type, POINTER)
+        store_lanes(b, value, advance(b, line, first * self.g.dtype.itemsize), mask, 4)
 
     def _gathered(
         self, stride: Size, source: ir.Value, depth: ir.Value, length: ir.Value, target: ir.Value
@@ -350,9 +346,7 @@ class Packer:
         sums = merged([(a.extent, place.strides[a.name]) for a in roles.sums])
         down, along = place.stride(frame, roles.rows), scalar_size(frame, sums[-1][1])
         first = advance(b, place.pointer, b.mul(row, down))
-        near = (
-            _is_near(sums[-1][1], place.dtype.itemsize), place.runs_along(roles.rows)
-        )  # fmt: skip
+        near = is_near(sums[-1][1], place.dtype), place.runs_along(roles.rows)
 
         def run(k: ir.Value, count: ir.Value) -> None:
             source = advance(b, first, offset_of(frame, sums, b.add(start, k)))
@@ -363,10 +357,3 @@ class Packer:
             )  # fmt: skip
 
         self._each_run(start, depth, sums, run)
-
-
-def _is_near(stride: Size, size: int) -> bool | None:
-    if isinstance(stride, int):
-        return stride == size
-    lone = stride.name is not None and ".stride" in stride.name
-    return None if lone else False

@@ -8,8 +8,8 @@ Not here: what is done with a segment (windowed.py, window_packing.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from llvmlite import ir
 
@@ -21,6 +21,7 @@ from ..types import I1, I64
 from .code import ceiling, either, least, loop, number
 from .copying import Copying, copy_function
 from .geometry import Geometry
+from .operands import at_outer
 from .tiles import repeat
 
 Segment = Callable[[ir.Value, ir.Value, ir.Value], None]
@@ -104,23 +105,10 @@ def _write_offsets(
     loop(b, number(0), count, 1, position, [first, *digits])
 
 
-@contextmanager
-def at_column(frame: Frame, columns: Sequence[Axis], at: ir.Value) -> Iterator[None]:
+def at_column(frame: Frame, columns: Sequence[Axis], at: ir.Value) -> AbstractContextManager[None]:
     """Bind all axes of a column but the last."""
-    b = frame.builder
-    place = b.udiv(at, scalar_size(frame, columns[-1].extent))
-    values: list[ir.Value] = []
-    for axis in reversed(columns[1:-1]):
-        extent = scalar_size(frame, axis.extent)
-        values.append(b.urem(place, extent))
-        place = b.udiv(place, extent)
-    values.append(place)
-    with ExitStack() as stack:
-        for axis, value in zip(columns[:-1], reversed(values)):
-            stack.enter_context(frame.iteration(axis.name, value))
-        if len(columns) == 1:
-            stack.enter_context(frame.iteration("(column)", number(0)))
-        yield
+    place = frame.builder.udiv(at, scalar_size(frame, columns[-1].extent))
+    return at_outer(frame, columns[:-1], place)
 
 
 def transposed(

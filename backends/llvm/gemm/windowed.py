@@ -13,7 +13,6 @@ Not here: what is packed where (window_packing.py), the tiles (compiler/kernel/w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 
 from llvmlite import ir
@@ -21,6 +20,7 @@ from llvmlite import ir
 from ....compiler.dims import product
 from ....compiler.kernel.contraction import PANEL_BYTES, Contraction, panel_columns
 from ....compiler.kernel.windows import PANELS, ROWS, Windowed, tile_counts, tile_panels
+from ....compiler.records import dataclass, replace
 from ..control import WORK_BETWEEN_POLLS, poll
 from ..frame import Frame, constant
 from ..indices import scalar_size

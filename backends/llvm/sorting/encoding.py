@@ -12,9 +12,18 @@ from llvmlite import ir
 from ....compiler.kernel.sorting import KeyForm
 from ....compiler.records import dataclass
 from ....compiler.types import BF16, F16, F32, F64, DType
-from ..gemm.code import advance, broadcast, internal, lanes_below, loop, number
+from ..gemm.code import (
+    advance,
+    broadcast,
+    internal,
+    lanes_below,
+    load_lanes,
+    loop,
+    number,
+    store_lanes,
+)  # fmt: skip
 from ..site import Site
-from ..types import I1, I32, I64, POINTER, constant_of, intrinsic, vector_of
+from ..types import I1, I64, POINTER, constant_of, vector_of
 
 INFINITE = {F16: 0x7C00, BF16: 0x7F80, F32: 0x7F800000, F64: 0x7FF0000000000000}
 VECTOR_BYTES = 64
@@ -96,43 +105,27 @@ def any_of(b: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
     return b.zext(b.icmp_unsigned("!=", mask, ir.Constant(bits, 0)), I64)
 
 
-def load_lanes(
-    b: ir.IRBuilder, pointer: ir.Value, element: ir.Type, mask: ir.Value | None, lanes: int
-) -> ir.Value:
-    """Neighbours in memory; zero where the mask is off."""
-    typ = ir.VectorType(element, lanes)
-    if mask is None:
-        return b.load(pointer, typ=typ, align=1)
-    args = [pointer, ir.Constant(I32, 1), mask, constant_of(typ, 0)]
-    return intrinsic(b, "llvm.masked.load", typ, args, typ, POINTER)
-
-
-def store_lanes(b: ir.IRBuilder, pointer: ir.Value, value: ir.Value, mask: ir.Value | None) -> None:
-    """Neighbours in memory, where the mask is on."""
-    if mask is None:
-        b.store(value, pointer, align=1)
-        return
-    args = [value, pointer, ir.Constant(I32, 1), mask]
-    intrinsic(b, "llvm.masked.store", ir.VoidType(), args, value.type, POINTER)
+def telling(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
+    """A function of two addresses and two numbers that says whether a lane was special."""
+    typ = ir.FunctionType(I64, [POINTER, POINTER, I64, I64])
+    function = ir.Function(module, typ, name)
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
 def emit_encode(site: Site, coding: Coding, name: str) -> ir.Function:
     """``i64 name(elements, keys, count, first)``: keys of neighbours, whose places are counted from
     `first`; whether one is special."""
-    module = site.builder.module
-    typ = ir.FunctionType(I64, [POINTER, POINTER, I64, I64])
-    function = ir.Function(module, typ, name)
-    function.linkage = "internal"
-    function.attributes.add("nounwind")
-    b = ir.IRBuilder(function.append_basic_block("entry"))
+    function, b = telling(site.builder.module, name)
     source, target, count, first = function.args
     size, lanes = coding.dtype.itemsize, coding.lanes
 
     def part(at: ir.Value, seen: ir.Value, mask: ir.Value | None) -> ir.Value:
-        bits = load_lanes(b, advance(b, source, b.mul(at, number(size))), coding.raw, mask, lanes)
+        bits = load_lanes(b, coding.raw, advance(b, source, b.mul(at, number(size))), lanes, mask)
         keys, special = coding.encode(b, bits, b.add(first, at))
         to = advance(b, target, b.mul(at, number(coding.form.dtype.itemsize)))
-        store_lanes(b, to, keys, mask)
+        store_lanes(b, keys, to, mask)
         return seen if special is None else b.or_(seen, special)
 
     none = constant_of(vector_of(I1, lanes), 0)
@@ -148,17 +141,16 @@ def emit_encode(site: Site, coding: Coding, name: str) -> ir.Function:
 
 def emit_decode(site: Site, coding: Coding, name: str) -> ir.Function:
     """``void name(keys, results, count)``: what the keys stand for; both may be one memory."""
-    module = site.builder.module
-    function, b = internal(module, name, [POINTER, POINTER, I64])
+    function, b = internal(site.builder.module, name, [POINTER, POINTER, I64])
     source, target, count = function.args
     lanes = coding.lanes
     size = 8 if coding.form.packed else coding.dtype.itemsize
 
-    def part(at: ir.Value, mask: ir.Value | None) -> tuple[()]:
+    def part(at: ir.Value, mask: ir.Value | None) -> None:
         at_key = advance(b, source, b.mul(at, number(coding.form.dtype.itemsize)))
-        keys = load_lanes(b, at_key, coding.key, mask, lanes)
-        store_lanes(b, advance(b, target, b.mul(at, number(size))), coding.decode(b, keys), mask)
-        return ()
+        keys = load_lanes(b, coding.key, at_key, lanes, mask)
+        to = advance(b, target, b.mul(at, number(size)))
+        store_lanes(b, coding.decode(b, keys), to, mask)
 
     full = b.and_(count, number(-lanes))
     loop(b, number(0), full, lanes, lambda at, _: part(at, None))

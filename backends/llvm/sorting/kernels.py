@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ....compiler.kernel.kernel import Sort
+from ....compiler.kernel.kernel import Search, Select, Sort
 from ....compiler.kernel.sorting import (
     BUCKETS,
     FEW,
@@ -21,7 +21,7 @@ from ....compiler.kernel.sorting import (
     SHORT,
     key_form,
     row_length,
-    sort_of,
+    sorting_of,
     source_dtype,
 )  # fmt: skip
 from ..control import poll
@@ -45,10 +45,15 @@ _LINE = 64
 
 def emit_sort(frame: Frame, name: str) -> bool:
     """Emit the body of the frame's kernel, if it sorts, searches or selects; else nothing."""
-    sort = sort_of(frame.kernel)
-    if sort is None:
-        return emit_search(frame) or emit_select(frame)
-    _Sorting(frame, sort, name).emit()
+    match sorting_of(frame.kernel):
+        case Sort() as sort:
+            _Sorting(frame, sort, name).emit()
+        case Search() as search:
+            emit_search(frame, search)
+        case Select() as select:
+            emit_select(frame, select)
+        case None:
+            return False
     return True
 
 
@@ -103,7 +108,7 @@ class _Sorting:
         mend = self.mending()
         wires = frame.stack_slot(ir.IntType(8), plane * (2 if self.form.carried else 1))
 
-        def group(row: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def group(row: ir.Value, _: Sequence[ir.Value]) -> None:
             poll(frame, b.mul(self.count, number(lanes)))
             there = least(b, number(lanes), b.sub(frame.end, row))
             source, result = self.at(self.sort.source, row), self.at(self.sort.result, row)
@@ -117,7 +122,6 @@ class _Sorting:
                 either(b, b.icmp_signed("!=", special, number(0)), lambda: self.mend_rows(
                     mend, row, b.add(row, there)
                 ))  # fmt: skip
-            return ()
 
         loop(b, frame.begin, frame.end, lanes, group)
 
@@ -125,20 +129,18 @@ class _Sorting:
         """Have memory in the cache by the time it is used: rows come and go in short stretches,
         which the processor does not foresee."""
 
-        def line(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def line(at: ir.Value, _: Sequence[ir.Value]) -> None:
             prefetch(self.b, advance(self.b, start, at))
-            return ()
 
         loop(self.b, number(0), size, _LINE, line)
 
     def mend_rows(self, mend: ir.Function, first: ir.Value, end: ir.Value) -> None:
         """Put rows right."""
 
-        def one(row: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def one(row: ir.Value, _: Sequence[ir.Value]) -> None:
             self.b.call(
                 mend, [self.at(self.sort.source, row), self.at(self.sort.result, row), self.count]
             )
-            return ()
 
         loop(self.b, first, end, 1, one)
 
@@ -187,12 +189,11 @@ class _Sorting:
             row, piece = b.udiv(unit, number(PIECES)), b.urem(unit, number(PIECES))
             source, keys = self.at(self.sort.source, row), self.keys(row)
 
-            def taken(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+            def taken(at: ir.Value, _: Sequence[ir.Value]) -> None:
                 place = b.udiv(b.mul(at, self.count), number(SAMPLE))
                 from_ = advance(b, source, b.mul(place, number(self.dtype.itemsize)))
                 to = advance(b, sample, b.mul(at, number(self.bytes)))
                 b.call(encode, [from_, to, number(1), place])
-                return ()
 
             loop(b, number(0), number(SAMPLE), 1, taken)
             b.call(first, [sample, digit])
@@ -288,9 +289,8 @@ class _Sorting:
     def units(self, one: Callable[[ir.Value], None]) -> None:
         """`one` for everything in the range."""
 
-        def body(unit: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def body(unit: ir.Value, _: Sequence[ir.Value]) -> None:
             one(unit)
-            return ()
 
         loop(self.b, self.frame.begin, self.frame.end, 1, body)
 

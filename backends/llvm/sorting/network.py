@@ -25,13 +25,15 @@ from ..gemm.code import (
     internal,
     lanes_below,
     least,
+    load_lanes,
     loop,
     number,
+    store_lanes,
     transpose,
 )
 from ..site import Site
 from ..types import I1, I64, POINTER, constant_of, intrinsic, vector_of
-from .encoding import VECTOR_BYTES, Coding, any_of, load_lanes, store_lanes
+from .encoding import VECTOR_BYTES, Coding, any_of, telling
 
 BLOCK = 16  # vectors that are sorted in registers, with those of places
 
@@ -51,18 +53,16 @@ def emit_network(site: Site, name: str, coding: Coding, plane: int) -> ir.Functi
     finish = [(i, i + d) for d in _halves(block) for i in range(block) if not i & d]
     levels = _bits(b, b.sub(b.udiv(full, number(block)), number(1)))
 
-    def level(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+    def level(at: ir.Value, _: Sequence[ir.Value]) -> None:
         """Pairs of sorted runs of `run` wires become runs: mirrored, then by halves."""
         run = b.shl(number(block), at)
         network.mirrored(full, run)
 
-        def half(j: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def half(j: ir.Value, _: Sequence[ir.Value]) -> None:
             network.apart(full, b.lshr(run, b.add(j, number(1))))
-            return ()
 
         loop(b, number(0), at, 1, half)
         network.blocks(full, finish)
-        return ()
 
     loop(b, number(0), levels, 1, level)
     b.ret_void()
@@ -102,9 +102,8 @@ class _Network:
         """Wires that come after all others."""
         last = (constant_of(self.typ, (1 << self.typ.element.width) - 1),) * self.planes
 
-        def one(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def one(at: ir.Value, _: Sequence[ir.Value]) -> None:
             self.store(at, last)
-            return ()
 
         loop(self.b, begin, end, 1, one)
 
@@ -112,13 +111,12 @@ class _Network:
         """The exchanges `pairs` in each block, in registers."""
         b = self.b
 
-        def one(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def one(at: ir.Value, _: Sequence[ir.Value]) -> None:
             held = [self.load(b.add(at, number(n))) for n in range(self.block)]
             for i, j in pairs:
                 held[i], held[j] = _ordered(b, held[i], held[j])
             for n, wire in enumerate(held):
                 self.store(b.add(at, number(n)), wire)
-            return ()
 
         loop(b, number(0), full, self.block, one)
 
@@ -127,7 +125,7 @@ class _Network:
         b = self.b
         twice = b.shl(run, number(1))
 
-        def pair(index: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def pair(index: ir.Value, _: Sequence[ir.Value]) -> None:
             base = b.mul(index, twice)
             end = b.add(base, twice)
             missing = b.sub(end, full)
@@ -135,12 +133,10 @@ class _Network:
             start = b.add(base, b.select(some, missing, number(0)))
             last = b.sub(b.add(base, end), number(1))
 
-            def one(i: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+            def one(i: ir.Value, _: Sequence[ir.Value]) -> None:
                 self.exchange(i, b.sub(last, i))
-                return ()
 
             loop(b, start, b.add(base, run), 1, one)
-            return ()
 
         loop(b, number(0), ceiling(b, full, twice), 1, pair)
 
@@ -149,16 +145,14 @@ class _Network:
         b = self.b
         twice = b.shl(distance, number(1))
 
-        def pair(index: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def pair(index: ir.Value, _: Sequence[ir.Value]) -> None:
             base = b.mul(index, twice)
             end = least(b, b.add(base, distance), b.sub(full, distance))
 
-            def one(i: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+            def one(i: ir.Value, _: Sequence[ir.Value]) -> None:
                 self.exchange(i, b.add(i, distance))
-                return ()
 
             loop(b, base, end, 1, one)
-            return ()
 
         loop(b, number(0), ceiling(b, full, twice), 1, pair)
 
@@ -206,11 +200,7 @@ def _bits(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
 def emit_load_group(site: Site, name: str, coding: Coding, plane: int) -> ir.Function:
     """``i64 name(elements, wires, rows, count)``: keys of a group of rows into wires; whether one
     is special."""
-    module = site.builder.module
-    function = ir.Function(module, ir.FunctionType(I64, [POINTER, POINTER, I64, I64]), name)
-    function.linkage = "internal"
-    function.attributes.add("nounwind")
-    b = ir.IRBuilder(function.append_basic_block("entry"))
+    function, b = telling(site.builder.module, name)
     source, wires, rows, count = function.args
     lanes, size = coding.lanes, coding.dtype.itemsize
     starts = _row_starts(b, source, rows, b.mul(count, number(size)), lanes)
@@ -220,7 +210,7 @@ def emit_load_group(site: Site, name: str, coding: Coding, plane: int) -> ir.Fun
         seen, keys = carried[0], []
         for start in starts:
             from_ = advance(b, start, b.mul(at, number(size)))
-            bits = load_lanes(b, from_, coding.raw, mask, lanes)
+            bits = load_lanes(b, coding.raw, from_, lanes, mask)
             made, special = coding.encode(b, bits, at)
             keys.append(made)
             if special is not None:
@@ -251,14 +241,13 @@ def emit_store_group(site: Site, name: str, coding: Coding, plane: int) -> ir.Fu
     if coding.form.carried:
         wires = advance(b, wires, plane)
 
-    def part(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+    def part(at: ir.Value, _: Sequence[ir.Value]) -> None:
         mask = lanes_below(b, b.sub(count, at), lanes)
         base = advance(b, wires, b.mul(at, number(VECTOR_BYTES)))
         held = [b.load(advance(b, base, n * VECTOR_BYTES), typ=typ) for n in range(lanes)]
         for start, keys in zip(starts, transpose(b, held)):
             made = keys if coding.form.carried else coding.decode(b, keys)
-            store_lanes(b, advance(b, start, b.mul(at, number(size))), made, mask)
-        return ()
+            store_lanes(b, made, advance(b, start, b.mul(at, number(size))), mask)
 
     loop(b, number(0), count, lanes, part)
     b.ret_void()

@@ -14,24 +14,30 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from ....compiler.kernel.kernel import Search
-from ....compiler.kernel.sorting import key_form, search_of
+from ....compiler.kernel.sorting import key_form
 from ..control import poll
 from ..frame import Frame
-from ..gemm.code import advance, broadcast, either, lanes_below, loop, number
+from ..gemm.code import (
+    advance,
+    broadcast,
+    either,
+    gather_lanes,
+    lanes_below,
+    load_lanes,
+    loop,
+    number,
+    store_lanes,
+)  # fmt: skip
 from ..indices import scalar_size
-from ..types import I8, I32, I64, POINTER, constant_of, intrinsic
-from .encoding import Coding, load_lanes, store_lanes
+from ..types import I1, I64, constant_of
+from .encoding import Coding
 
 _POLLED = 64  # elements between two looks at whether to stop
 
 
-def emit_search(frame: Frame) -> bool:
-    """Emit the body of the frame's kernel, if it searches; else do nothing."""
-    search = search_of(frame.kernel)
-    if search is None:
-        return False
+def emit_search(frame: Frame, search: Search) -> None:
+    """The body of a kernel that searches."""
     _Searching(frame, search).emit()
-    return True
 
 
 class _Searching:
@@ -56,14 +62,13 @@ class _Searching:
         result = frame.buffers[self.search.result].pointer
         size = self.coding.dtype.itemsize
 
-        def part(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def part(at: ir.Value, _: Sequence[ir.Value]) -> None:
             poll(frame, number(_POLLED))
             mask = lanes_below(b, b.sub(frame.end, at), self.lanes)
             from_ = advance(b, wanted, b.mul(at, number(size)))
-            bits = load_lanes(b, from_, self.coding.raw, mask, self.lanes)
+            bits = load_lanes(b, self.coding.raw, from_, self.lanes, mask)
             places = found(self.coding.encode(b, bits, number(0))[0])
-            store_lanes(b, advance(b, result, b.mul(at, number(8))), places, mask)
-            return ()
+            store_lanes(b, places, advance(b, result, b.mul(at, number(8))), mask)
 
         loop(b, frame.begin, frame.end, self.lanes, part)
 
@@ -88,14 +93,10 @@ class _Searching:
 
     def _before(self, places: ir.Value, keys: ir.Value) -> ir.Value:
         """Whether the elements of the row at these places come before the keys."""
-        b, lanes = self.b, self.lanes
+        b = self.b
         offsets = b.mul(places, constant_of(places.type, self.coding.dtype.itemsize))
-        where = b.gep(self.row, [offsets], source_etype=I8)
-        where.type = ir.VectorType(POINTER, lanes)
-        typ = ir.VectorType(self.coding.raw, lanes)
-        every = constant_of(ir.VectorType(ir.IntType(1), lanes), 1)
-        args = [where, ir.Constant(I32, 1), every, constant_of(typ, 0)]
-        bits = intrinsic(b, "llvm.masked.gather", typ, args, typ, where.type)
+        every = constant_of(ir.VectorType(I1, self.lanes), 1)
+        bits = gather_lanes(b, self.coding.raw, self.row, offsets, every)
         row, _ = self.coding.encode(b, bits, number(0))
         return b.icmp_unsigned("<" if self.search.side == "left" else "<=", row, keys)
 

@@ -11,27 +11,32 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ....compiler.kernel.kernel import Select
-from ....compiler.kernel.sorting import key_form, select_of
+from ....compiler.kernel.sorting import key_form
 from ..control import poll
 from ..frame import Frame
-from ..gemm.code import advance, broadcast, either, lanes_below, least, loop, number
+from ..gemm.code import (
+    advance,
+    broadcast,
+    either,
+    lanes_below,
+    least,
+    load_lanes,
+    loop,
+    number,
+)  # fmt: skip
 from ..indices import scalar_size
 from ..native.language.reader import layout_of
 from ..native.language.unit import include
 from ..types import I8, I64, constant_of
 from . import rows
-from .encoding import Coding, any_of, load_lanes
+from .encoding import Coding, any_of
 from .held import Held, give, hold_nothing, offer
 
 
-def emit_select(frame: Frame) -> bool:
-    """Emit the body of the frame's kernel, if it selects; else do nothing."""
-    select = select_of(frame.kernel)
-    if select is None:
-        return False
+def emit_select(frame: Frame, select: Select) -> None:
+    """The body of a kernel that selects."""
     if select.size > 0:
         _Selecting(frame, select).emit()
-    return True
 
 
 class _Selecting:
@@ -54,12 +59,11 @@ class _Selecting:
         stride = b.mul(self.count, number(self.coding.dtype.itemsize))
         most = ir.Constant(I64, (1 << self.coding.key.width) - 1)
 
-        def row(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def row(at: ir.Value, _: Sequence[ir.Value]) -> None:
             b.call(self.begin, [self.held, most])
             self.look(advance(b, source, b.mul(at, stride)))
             to = advance(b, result, b.mul(at, number(8 * self.select.size)))
             b.call(self.give, [self.held, to, size, self.tables])
-            return ()
 
         loop(b, self.frame.begin, self.frame.end, 1, row)
 
@@ -69,12 +73,12 @@ class _Selecting:
         lanes = coding.lanes
         wide = ir.VectorType(I64, lanes)
 
-        def part(at: ir.Value, _: Sequence[ir.Value]) -> tuple[()]:
+        def part(at: ir.Value, _: Sequence[ir.Value]) -> None:
             poll(self.frame, number(lanes))
             there = least(b, b.sub(self.count, at), number(lanes))
             mask = lanes_below(b, there, lanes)
             from_ = advance(b, row, b.mul(at, number(coding.dtype.itemsize)))
-            bits = load_lanes(b, from_, coding.raw, mask, lanes)
+            bits = load_lanes(b, coding.raw, from_, lanes, mask)
             keys = coding.encode(b, bits, at)[0]
             keys = b.xor(keys, constant_of(keys.type, (1 << coding.key.width) - 1))
             limit = b.load(advance(b, self.held, layout_of(Held).fields["limit"].offset), typ=I64)
@@ -89,6 +93,5 @@ class _Selecting:
                 b.call(self.offer, [self.held, self.keys, there, at, size, self.tables])
 
             either(b, some, taken)
-            return ()
 
         loop(b, number(0), self.count, lanes, part)

@@ -7,9 +7,9 @@ Not here: the structure of the results (bind.py).
 
 from __future__ import annotations
 
+from ..tracing.result import InputOutput, SizeOutput, TensorOutput
 from .overlap import by_place
 from .specialise import ArraySpec, Traced
-from .tracing.result import InputOutput, SizeOutput, TensorOutput
 
 
 def returned(traced: Traced) -> tuple[list[int], dict[int, int]]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .backends.llvm.native.constants import constant_input
-from .backends.llvm.native.encoder import (
+from ..backends.llvm.native.constants import constant_input
+from ..backends.llvm.native.encoder import (
     Frame,
     Given,
     Held,
@@ -23,17 +23,14 @@ from .backends.llvm.native.encoder import (
     SizeSpec,
     Structure,
 )
-from .backends.llvm.native.from_plan import Leaf, SizeRelation, place, specialisation_of
-from .backends.llvm.native.layout import Build, Kind, Source
-from .compiler.dims import Dim, Size
-from .compiler.plan import ExecutionPlan, Origin
-from .compiler.records import replace
-from .overlap import by_place
-from .printing import callback
-from .rebinding import Original, Place, apply_all
-from .specialise import ArraySpec, StaticSpec, Traced
-from .tracing.access import Access, AttributeStep, CellContent, FlatArgument, GlobalName, Root
-from .tracing.guards import (
+from ..backends.llvm.native.from_plan import Leaf, SizeRelation, place, specialisation_of
+from ..backends.llvm.native.layout import Build, Kind, Source
+from ..compiler.dims import Dim, Size
+from ..compiler.plan import ExecutionPlan, Origin
+from ..compiler.records import replace
+from ..printing import callback
+from ..tracing.access import Access, AttributeStep, CellContent, FlatArgument, GlobalName, Root
+from ..tracing.guards import (
     CaptureGuard,
     ScalarGuard,
     SizeGuard,
@@ -42,7 +39,10 @@ from .tracing.guards import (
     is_identical,
     is_same,
 )
-from .tracing.result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput
+from ..tracing.result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput
+from .overlap import by_place
+from .rebinding import Original, Place, apply_all
+from .specialise import ArraySpec, StaticSpec, Traced
 
 _CONTAINERS: Mapping[type, Kind] = {tuple: Kind.TUPLE, list: Kind.LIST, dict: Kind.DICT}
 _PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from . import engine
+from .. import engine
+from ..backends.llvm.native.runtime import Parameter
 from .arguments import Signature
-from .backends.llvm.native.runtime import Parameter
 from .dispatch import Dispatcher
 from .recompiles import Compilation
 from .tracebacks import for_users

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from .compiler.errors import BrokenGraph, CompileError, GraphError, TracemillError
-from .settings import settings
-from .tracing.source import OWN_FOLDERS
-from .tracing.state import current
+from ..compiler.errors import BrokenGraph, CompileError, GraphError, TracemillError
+from ..settings import settings
+from ..tracing.source import OWN_FOLDERS
+from ..tracing.state import current
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from .backends.llvm.native.control import Failure
-from .compiler.errors import CODES, error
-from .compiler.plan import ExecutionPlan
+from ..backends.llvm.native.control import Failure
+from ..compiler.errors import CODES, error
+from ..compiler.plan import ExecutionPlan
 
 
 def raise_failure(

@@ -17,28 +17,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from . import doors, engine
+from .. import engine
+from ..backends.llvm.native.encoder import Encoded, encode
+from ..backends.llvm.native.launches import kernel_words
+from ..backends.llvm.native.runtime import Parameter
+from ..compiler.errors import error
+from ..compiler.ir.traversal import devices
+from ..compiler.records import dataclass
+from ..progress import compiling, phase
+from ..runtime.forks import tell_after_forks
+from ..settings import log
+from ..switches import jit_disabled
+from ..tracing.state import current
+from . import doors
 from .arguments import FlatCall, Signature, flat_call
-from .backends.llvm.native.encoder import Encoded, encode
-from .backends.llvm.native.launches import kernel_words
-from .backends.llvm.native.runtime import Parameter
 from .bind import bind
 from .built import Built, build
-from .compiler.errors import error
-from .compiler.ir.traversal import devices
-from .compiler.records import dataclass
+from .copied import Replaced
 from .failures import raise_failure
-from .overlap import refuse_copied
-from .progress import compiling, phase
 from .rebinding import Watch, apply_all, container_at
 from .recompiles import Compilation, Recompiles
-from .runtime.forks import tell_after_forks
-from .settings import log
 from .specialise import Traced, freed_axes, shape_text, trace_call
-from .switches import jit_disabled
 from .tracebacks import for_users, shorten
-from .tracing.state import current
-from .trees import flatten, paths
+from .trees import paths
 
 if TYPE_CHECKING:
     from .build import Optimisation
@@ -112,8 +113,6 @@ class Dispatcher:
         """A call that no version accepts as it is."""
         values = self.signature.bind(args, keywords)
         call = flat_call(values, self.signature.names)
-        if call.changed:
-            return self._call_normal(call, values)
         with self._lock:
             if getattr(self._tracing, "active", False):
                 raise error(
@@ -129,21 +128,26 @@ class Dispatcher:
                         version = self.compile(call)
                 finally:
                     self._tracing.active = False
+        if call.changed:
+            return self._call_normal(call, values, version.traced)
         again, names = self.signature.call(values)
         if version.partitioned is not None:
             return version.partitioned.run(call.leaves, values)
         return self._call_compiled(again, names)
 
-    def _call_normal(self, call: FlatCall, values: Sequence[Any]) -> Any:
+    def _call_normal(self, call: FlatCall, values: Sequence[Any], traced: Traced) -> Any:
         """Call with the leaves in normal form. They are in containers of their own: what happens
         to those is done to the caller's."""
-        refuse_copied(flatten(tuple(values))[0], call.leaves, self.leaf_names(call))
+        replaced = Replaced(values, call)
+        replaced.refuse_missed_writes(traced.arrays(call))
         made = call.values()
         watch = Watch(made)
         args, names = self.signature.call(made)
         result = self.native(*args, **names)
-        apply_all(*watch.changes(), lambda place: container_at(values, place))
-        return result
+        replaced.write_back(traced, call)
+        rebound, changes = watch.changes()
+        apply_all(rebound, replaced.given_back(changes), lambda place: container_at(values, place))
+        return replaced.given_back(result)
 
     def _call_compiled(self, args: Sequence[Any], names: dict[str, Any]) -> Any:
         if getattr(self._tracing, "retried", False):

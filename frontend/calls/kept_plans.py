@@ -16,15 +16,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from . import engine
-from .backends.cpu.target import host_key
-from .compiler.ir.fingerprint import fingerprint
-from .compiler.plan import ExecutionPlan
-from .compiler.plan_bytes import PlanBytesError, places_of, plan_from_bytes, plan_to_bytes
-from .compiler.records import replace
+from .. import engine
+from ..backends.cpu.target import host_key
+from ..compiler.ir.fingerprint import fingerprint
+from ..compiler.plan import ExecutionPlan
+from ..compiler.plan_bytes import PlanBytesError, places_of, plan_from_bytes, plan_to_bytes
+from ..compiler.records import replace
+from ..runtime.backend import LoadedKernels, StoredCode
+from ..settings import log
 from .outputs import returned, shared, strided
-from .runtime.backend import LoadedKernels, StoredCode
-from .settings import log
 from .specialise import Traced
 
 # Grows when what is kept beside a plan's bytes changes; the compiler's sources are in every key.

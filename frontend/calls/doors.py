@@ -6,8 +6,8 @@ or somebody wants to look: the modules named here, and what only they import.
 
 Invariants: nothing in the frontend imports these modules at its top that is loaded by a first call
 itself; a test counts them.
-Not here: the public names of the package (`__init__`), LLVM's own doors (backends/cpu/backend.py,
-backends/llvm/native/build.py).
+Not here: the public names of the package (frontend/__init__.py), LLVM's own doors
+(backends/cpu/backend.py, backends/llvm/native/build.py).
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .loading import load
+from ..loading import load
 
 if TYPE_CHECKING:
-    from .backends.cpu.backend import CpuBackend
-    from .backends.cpu.mapped import MappedCode
+    from ..backends.cpu.backend import CpuBackend
+    from ..backends.cpu.mapped import MappedCode
+    from ..compiler.ir.graph import Graph
+    from ..compiler.plan import ExecutionPlan
+    from ..export import Exported
+    from ..lowered import Lowered
+    from ..profile import Profile
+    from ..runtime.backend import LoadedKernels
     from .build import Optimisation
-    from .compiler.ir.graph import Graph
-    from .compiler.plan import ExecutionPlan
     from .dispatch import Dispatcher
-    from .export import Exported
-    from .lowered import Lowered
     from .partitioned import Partitioned
-    from .profile import Profile
-    from .runtime.backend import LoadedKernels
     from .specialise import Traced
 
 
 def load_compiler() -> None:
     """Load what compiles, ahead of the first plan that has to be made."""
-    for name in ("build", "backends.cpu.backend", "backends.cpu.worker"):
+    for name in ("calls.build", "backends.cpu.backend", "backends.cpu.worker"):
         load(name)
 
 
@@ -42,7 +42,7 @@ def compiled(
     traced: Traced, optimisation: Optimisation | None
 ) -> tuple[ExecutionPlan, Mapping[int, int], LoadedKernels]:
     """A version's plan, its outputs' positions and its code, made now (build.py)."""
-    made: tuple[ExecutionPlan, Mapping[int, int], LoadedKernels] = load("build").compiled(
+    made: tuple[ExecutionPlan, Mapping[int, int], LoadedKernels] = load("calls.build").compiled(
         traced, optimisation
     )
     return made
@@ -57,7 +57,7 @@ def cpu_backend(codes: MappedCode, report: Callable[[str], None]) -> CpuBackend:
 
 def partitioned(traced: Traced) -> Partitioned:
     """A function over several devices."""
-    made: Partitioned = load("partitioned").Partitioned(traced)
+    made: Partitioned = load("calls.partitioned").Partitioned(traced)
     return made
 
 

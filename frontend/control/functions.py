@@ -12,7 +12,7 @@ they stand for.
 
 Invariants: what a loop carries keeps its dtype and shape on every trip, compiled or not. A body
 gets arrays of its own: writing to them never writes to what was passed in.
-Not here: the graph (control_traced.py).
+Not here: the graph (traced.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from .control_carried import own_arrays
-from .control_traced import traced_cond, traced_fori, traced_scan, traced_while
-from .tracing.state import current, fail
-from .trees import Tree, flatten, paths
-from .variable import Variable
+from ..calls.trees import Tree, flatten, paths
+from ..tracing.state import current, fail
+from ..variable import Variable
+from .carried import KEPT, need_structure, own_arrays, path_text
+from .traced import traced_cond, traced_fori, traced_scan, traced_while
 
 
 def cond(
@@ -41,7 +41,7 @@ def cond(
     Python number takes the other's dtype). The branches may use values around them.
     """
     trace = current()
-    if trace is None or isinstance(predicate, bool | np.bool_) and _is_known(predicate):
+    if trace is None or _is_known(predicate):
         branch = if_true if _one_bool(predicate, "cond") else if_false
         return branch(*own_arrays(trace, operands))
     return traced_cond(trace, predicate, (if_true, if_false), operands)
@@ -132,12 +132,7 @@ class _Carry:
     def advance(self, given: Any) -> None:
         """Take what a trip gave. Raises TraceError where a dtype or shape changed."""
         leaves, tree = flatten(given)
-        if tree != self._tree:
-            raise fail(
-                "TM260",
-                f"the body of {self._name} gives another structure than it is handed",
-                f"{self._tree.spec} is carried, the body gives {tree.spec}",
-            )
+        need_structure(self._name, self._tree, tree)
         self._leaves = [
             self._next(at, old, new) for at, (old, new) in enumerate(zip(self._leaves, leaves))
         ]
@@ -148,13 +143,13 @@ class _Carry:
             dtype = np.result_type(old, new) if after.ndim == 0 else after.dtype
         else:
             dtype = np.result_type(before.dtype, new) if _is_number(new) else after.dtype
-        if after.shape != before.shape or dtype != (dtype if _is_number(old) else before.dtype):
-            path = "".join(map(repr, paths(self._tree)[at]))
+        if after.shape != before.shape or (dtype != before.dtype and not _is_number(old)):
+            path = path_text(paths(self._tree)[at])
             raise fail(
                 "TM260",
                 f"{self._name} carries {path or 'a value'} as {before.dtype}{list(before.shape)}, "
                 f"its body gives {after.dtype}{list(after.shape)}",
-                "what a loop carries keeps its dtype and shape on every trip",
+                KEPT,
             )
         if _is_number(old) and _is_number(new):
             return new

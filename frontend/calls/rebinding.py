@@ -15,7 +15,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from .compiler.records import dataclass
+from ..compiler.records import dataclass
 
 Place = tuple[Any, ...]  # the keys from the tuple of all arguments to a container
 

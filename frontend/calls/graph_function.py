@@ -12,23 +12,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import engine
+from .. import engine
+from ..backends.llvm.native.encoder import encode
+from ..backends.llvm.native.launches import kernel_words
+from ..backends.llvm.native.runtime import Parameter
+from ..compiler.errors import error
+from ..compiler.ir.graph import Graph
+from ..compiler.records import replace
+from ..progress import compiling
+from ..tracing.guards import Guard, SizeGuard
+from ..tracing.result import TensorOutput, TraceResult
+from ..tracing.state import Input
 from .arguments import flat_call
-from .backends.llvm.native.encoder import encode
-from .backends.llvm.native.launches import kernel_words
-from .backends.llvm.native.runtime import Parameter
 from .bind import bind
 from .built import build
-from .compiler.errors import error
-from .compiler.ir.graph import Graph
-from .compiler.records import replace
 from .failures import raise_failure
-from .progress import compiling
 from .specialise import ArraySpec, LeafSpec, Traced
 from .tracebacks import for_users
-from .tracing.guards import Guard, SizeGuard
-from .tracing.result import TensorOutput, TraceResult
-from .tracing.state import Input
 from .trees import flatten
 
 

@@ -1,8 +1,9 @@
-"""One compiled version of a function: from the leaves of a call to a plan with its guards.
+"""One traced version of a function: from the leaves of a call to a graph with its guards.
 
 Invariants: a specialisation never changes; `mismatch` and the native tests agree, and a call that
 passes neither is compiled anew.
-Not here: the table of a function's specialisations (dispatch.py), the native tables (bind.py).
+Not here: its plan (built.py), the table of a function's versions (dispatch.py), the native tables
+(bind.py).
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.llvm.native.constants import is_like_an_array
+from ..compiler.dims import Dim, Size, dim_text
+from ..compiler.errors import error
+from ..compiler.records import dataclass, replace
+from ..compiler.types import DType, dtype_of
+from ..tracing.guards import CaptureGuard, Guard, SizeGuard
+from ..tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
+from ..tracing.result import TraceResult
+from ..tracing.run import trace
+from ..tracing.shapes import choose_shapes
+from ..tracing.sharing import Sharing
 from .arguments import FlatCall, Signature
-from .backends.llvm.native.constants import is_like_an_array
-from .compiler.dims import Dim, Size, dim_text
-from .compiler.errors import error
-from .compiler.records import dataclass, replace
-from .compiler.types import DType, dtype_of
 from .overlap import Met, mismatch, place_key, same_arrays, sharings_of
 from .rebinding import Rebound, Watch
-from .tracing.guards import CaptureGuard, Guard, SizeGuard
-from .tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
-from .tracing.result import TraceResult
-from .tracing.run import trace
-from .tracing.shapes import choose_shapes
-from .tracing.sharing import Sharing
 from .trees import Tree, flatten
 
 _NUMBERS = (bool, int, float, complex)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .compiler.records import dataclass
-from .compiler.types import dtype_of
-from .tracing.state import fail
+from ..compiler.records import dataclass
+from ..compiler.types import dtype_of
+from ..tracing.state import fail
 from .trees import Tree, flatten, paths
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -85,11 +85,13 @@ def flat_call(values: Sequence[Any], names: Sequence[str] = ()) -> FlatCall:
     leaves, tree = flatten(tuple(values))
     _refuse_deques(tree.spec)
     normal: list[Any] = []
+    copies: dict[int, np.ndarray[Any, Any]] = {}
     for leaf in leaves:
         if isinstance(leaf, np.ndarray):
             _refuse(leaf, lambda: _leaf_name(tree, len(normal), names))
-            leaf = _normal(leaf)
-        normal.append(leaf)
+            normal.append(copies.setdefault(id(leaf), _normal(leaf)))
+        else:
+            normal.append(leaf)
     changed = any(a is not b for a, b in zip(leaves, normal, strict=True))
     return FlatCall(normal, tree, changed)
 
@@ -128,12 +130,13 @@ def _refuse(array: np.ndarray[Any, Any], name: Callable[[], str]) -> None:
 
 
 def _normal(leaf: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An exact, aligned ndarray."""
+    """An exact, aligned ndarray: the array, a view of it, or a copy (copied.py), which may be
+    written if the array may."""
     plain = leaf if type(leaf) is np.ndarray else leaf.view(np.ndarray)
     if plain.flags.aligned:
         return plain
     copy = plain.copy()
-    copy.flags.writeable = False  # a write would not reach the caller's memory
+    copy.flags.writeable = plain.flags.writeable
     return copy
 
 

@@ -4,7 +4,7 @@ A carried Python number takes the type that the body gives it, as in NumPy ``0.0
 x's type: the body sees it as a Python number first, and then, traced again, as an array.
 
 Invariants: the types of the values are those the node carries, once a body fits.
-Not here: the nodes (control_traced.py).
+Not here: the nodes (traced.py).
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from .compiler.ir.graph import Value
-from .compiler.records import dataclass
-from .compiler.types import TensorType
-from .lifted import read
-from .numpy.operands import value_of, weak_type
-from .tracing.number import TracedNumber
-from .tracing.regions import Handed
-from .tracing.state import Trace, fail, require_dtype
-from .tracing.tensor import TracedArray, fresh, result
-from .trees import Tree, flatten, paths
+from ..calls.trees import Tree, flatten, paths
+from ..compiler.ir.graph import Value
+from ..compiler.records import dataclass
+from ..compiler.types import TensorType
+from ..lifted import read
+from ..numpy.operands import value_of, weak_type
+from ..tracing.number import TracedNumber
+from ..tracing.regions import Handed
+from ..tracing.state import Trace, fail, require_dtype
+from ..tracing.tensor import TracedArray, fresh, result
+
+KEPT = "what a loop carries keeps its dtype and shape on every trip"
 
 
 @dataclass(slots=True)
@@ -58,12 +60,7 @@ class Carried:
     def fit(self, trace: Trace, inner: Trace, given: Any) -> list[Value] | None:
         """What a trip gives, in the carried types; None where these must change first."""
         leaves, tree = flatten(given)
-        if tree != self.tree:
-            raise fail(
-                "TM260",
-                f"the body of {self.name} gives another structure than it is handed",
-                f"{self.tree.spec} is carried, the body gives {tree.spec}",
-            )
+        need_structure(self.name, self.tree, tree)
         made: list[Value] = []
         changed = False
         for at, (leaf, path) in enumerate(zip(leaves, paths(tree))):
@@ -99,7 +96,7 @@ class Carried:
         problem = fail(
             "TM260",
             f"{self.name} carries {path or 'a value'} as {carried}, its body gives {made.tensor}",
-            "what a loop carries keeps its dtype and shape on every trip",
+            KEPT,
             hint=_hint(carried, made.tensor),
         )
         if made.node is not None and made.node.location is not None:
@@ -143,6 +140,16 @@ def same_shape(trace: Trace, left: TensorType, right: TensorType) -> bool:
 def traced_result(trace: Trace, value: Value, like: Any) -> Any:
     is_array = isinstance(like, np.ndarray) or type(like) is TracedArray
     return fresh(trace, value) if is_array else result(trace, value)
+
+
+def need_structure(name: str, carried: Tree, given: Tree) -> None:
+    """Raise TraceError where a trip gives another structure than is carried."""
+    if given != carried:
+        raise fail(
+            "TM260",
+            f"the body of {name} gives another structure than it is handed",
+            f"{carried.spec} is carried, the body gives {given.spec}",
+        )
 
 
 def own_arrays(trace: Trace | None, operands: Sequence[Any]) -> Sequence[Any]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from . import doors, engine
-from .compiler.plan import ExecutionPlan
-from .compiler.records import dataclass
+from .. import engine
+from ..compiler.plan import ExecutionPlan
+from ..compiler.records import dataclass
+from ..progress import phase
+from ..runtime.backend import LoadedKernels
+from ..settings import logs
+from . import doors
 from .kept_plans import find
 from .outputs import returned
-from .progress import phase
-from .runtime.backend import LoadedKernels
-from .settings import logs
 from .specialise import Traced
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiler.errors import error
-from .tracing.sharing import Sharing, share
-from .tracing.source import user_location
+from ..compiler.errors import error
+from ..tracing.sharing import Sharing, share
+from ..tracing.source import user_location
 
 
 class Met(NamedTuple):
@@ -70,17 +70,9 @@ def same_arrays(left: Sequence[Sharing], right: Sequence[Sharing]) -> bool:
     ]
 
 
-def refuse_copied(originals: Sequence[Any], leaves: Sequence[Any], names: Sequence[str]) -> None:
-    """Raise ArgError for an array that is copied for the call (it is not aligned) although
-    another argument has elements in common with it: a write there would not be seen here."""
-    for at, (original, leaf) in enumerate(zip(originals, leaves, strict=True)):
-        if not isinstance(original, np.ndarray) or np.may_share_memory(original, leaf):
-            continue
-        for other, array in enumerate(originals):
-            if other == at or not isinstance(array, np.ndarray) or not array.flags.aligned:
-                continue
-            if array.flags.writeable and np.shares_memory(original, array):
-                raise _shared([names[at], names[other]], f"{names[at]} is not aligned")
+def refuse_sharing(names: Sequence[str], why: str) -> None:
+    """Raise ArgError: these arrays share memory that is written."""
+    raise _shared(names, why)
 
 
 def _meeting(arrays: Sequence[Met]) -> Iterator[list[Met]]:

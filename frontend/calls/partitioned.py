@@ -12,22 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from .compiler.device import parse_device
-from .compiler.dims import Dim, Size
-from .compiler.ir.traversal import devices
-from .compiler.passes import PIPELINE
-from .compiler.passes.base import run_passes
-from .compiler.passes.partition import partition
-from .compiler.passes.place import Place
-from .compiler.passes.segments import PartProgram, Segment, cut
-from .devices import HOME, devices_for, queue_of
+from ..compiler.device import parse_device
+from ..compiler.dims import Dim, Size
+from ..compiler.ir.traversal import devices
+from ..compiler.passes import PIPELINE
+from ..compiler.passes.base import run_passes
+from ..compiler.passes.partition import partition
+from ..compiler.passes.place import Place
+from ..compiler.passes.segments import PartProgram, Segment, cut
+from ..devices import HOME, devices_for, queue_of
+from ..runtime.executor import run_step
+from ..runtime.transport import LocalTransport
+from ..tracing.result import InputOutput, StaticOutput, TensorOutput
+from ..tracing.state import Input
 from .graph_function import GraphFunction
 from .rebinding import apply_all, container_at
-from .runtime.executor import run_step
-from .runtime.transport import LocalTransport
 from .specialise import Traced
-from .tracing.result import InputOutput, StaticOutput, TensorOutput
-from .tracing.state import Input
 
 
 class Partitioned:

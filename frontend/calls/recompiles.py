@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .compiler.records import dataclass
+from ..compiler.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""Control flow in the graph: what `control` does while a function is traced.
+"""Control flow in the graph: what `functions` does while a function is traced.
 
 A body becomes a region of one node. Its parameters are the carried values, then the Variables it
 assigns, then whatever it uses from around it. Where a carried type, or that a Variable is
 assigned, shows only as the body is traced, it is traced again.
 
 Invariants: when a body is traced for the last time the types of what it carries are known.
-Not here: running control flow outside of traces (control.py), tracing of a region
+Not here: running control flow outside of traces (functions.py), tracing of a region
 (tracing/regions.py), how it is compiled.
 """
 
@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from .compiler.ir.graph import Value
-from .compiler.records import dataclass
-from .compiler.types import BOOL, I64, TensorType
-from .control_carried import Carried, is_weak, own_arrays, path_text, same_shape, traced_result
-from .intercept.callee import callee
-from .lifted import read
-from .numpy.operands import value_of, weak_type
-from .tracing.regions import Handed, Region, Regions, with_operands
-from .tracing.source import take_for_user_code
-from .tracing.state import Trace, fail, require_dtype
-from .trees import Tree, flatten, paths
+from ..calls.trees import Tree, flatten, paths
+from ..compiler.ir.graph import Value
+from ..compiler.records import dataclass
+from ..compiler.types import BOOL, I64, TensorType
+from ..intercept.callee import callee
+from ..lifted import read
+from ..numpy.operands import value_of, weak_type
+from ..tracing.regions import Handed, Region, Regions, with_operands
+from ..tracing.source import take_for_user_code
+from ..tracing.state import Trace, fail, require_dtype
+from ..tracing.tensor import fresh
+from .carried import Carried, is_weak, own_arrays, path_text, same_shape, traced_result
 
 _MOST_TRACES = 5  # kinds of numbers, and Variables found by the way, settle before that
 
@@ -109,7 +110,7 @@ def _joined(trace: Trace, arms: Sequence[_Arm]) -> list[TensorType]:
             dtype = joined
         if not same_shape(trace, a, b):
             raise _unfit(path, a, b)
-        found.append(first.values[at].tensor.with_dtype(dtype))
+        found.append(a.with_dtype(dtype))
     return found
 
 
@@ -118,7 +119,7 @@ def _joined(trace: Trace, arms: Sequence[_Arm]) -> list[TensorType]:
 
 @dataclass(slots=True)
 class _Settled:
-    """A body traced with its final types. made: what it gives besides what it carries."""
+    """A body traced with its final types, and the Variables it assigns, by name."""
 
     region: Region
     variables: dict[str, Any]
@@ -128,15 +129,16 @@ def _settled(
     trace: Trace,
     regions: Regions,
     carried: Carried,
-    before: Callable[[], Sequence[Handed]],
-    after: Callable[[], Sequence[Handed]],
     run: Callable[[list[Any], Trace], tuple[Sequence[Value] | None, Sequence[Value]]],
+    *,
+    before: Sequence[Handed] = (),
+    after: Sequence[Handed] = (),
     first: int = 0,
 ) -> _Settled:
     """Trace a body until its types and Variables are known.
 
-    before, after: what it is handed around the carried values. run: gives the next carried
-    values, None where a type changed, and what else is yielded; `first` of those come first.
+    run: gives the next carried values, None where a type changed, and what else is yielded;
+    `first` of those come first. before, after: what it is handed around the carried values.
     """
     variables: dict[str, Any] = {}
     for _ in range(_MOST_TRACES):
@@ -148,7 +150,7 @@ def _settled(
             changed = made is None
             return [*rest[:first], *(made or ()), *rest[first:]]
 
-        handed = [*before(), *carried.handed(), *after()]
+        handed = [*before, *carried.handed(), *after]
         region = regions.trace(carried.name, handed, body, list(variables.values()))
         fresh_variables = {n: v for n, v in region.assigned.items() if n not in variables}
         variables.update(fresh_variables)
@@ -173,10 +175,10 @@ def traced_while(
         return made, [_truth(inner, test(again), "while_loop")]
 
     with Regions(trace) as regions:
-        settled = _settled(trace, regions, carried, list, list, run, first=1)
+        settled = _settled(trace, regions, carried, run, first=1)
         start = carried.wrapped(trace, carried.values)
         before = _truth(trace, test(start), "while_loop")
-        return _loop(trace, "while", [before], carried, settled, {})
+        return _loop(trace, "while", [before], carried, settled)
 
 
 def traced_fori(trace: Trace, lower: Any, upper: Any, body: Callable[..., Any], init: Any) -> Any:
@@ -190,8 +192,8 @@ def traced_fori(trace: Trace, lower: Any, upper: Any, body: Callable[..., Any], 
 
     counter = Handed("i", TensorType(I64, ()), int)
     with Regions(trace) as regions:
-        settled = _settled(trace, regions, carried, lambda: [counter], list, run)
-        return _loop(trace, "for", bounds, carried, settled, {})
+        settled = _settled(trace, regions, carried, run, before=[counter])
+        return _loop(trace, "for", bounds, carried, settled)
 
 
 def traced_scan(
@@ -216,11 +218,11 @@ def traced_scan(
         return following, [value_of(read(leaf)) for leaf in made[0][0]]
 
     with Regions(trace) as regions:
-        settled = _settled(trace, regions, carried, list, lambda: rows, run)
+        settled = _settled(trace, regions, carried, run, after=rows)
         count = trace.sizes.normal(count)
         attrs = {"length": count, "reverse": reverse, "stacked": len(values)}
         final, found = _scanned(trace, carried, settled, values, attrs)
-    leaves = [traced_result(trace, value, np.ndarray) for value in found]
+    leaves = [fresh(trace, value) for value in found]
     return final, made[0][1].rebuild(leaves)
 
 
@@ -250,19 +252,12 @@ def _scanned(
     return carried.wrapped(trace, found[:own]), list(found[own + count : own + count + ys])
 
 
-def _loop(
-    trace: Trace,
-    op: str,
-    head: Sequence[Value],
-    carried: Carried,
-    settled: _Settled,
-    attrs: dict[str, Any],
-) -> Any:
+def _loop(trace: Trace, op: str, head: Sequence[Value], carried: Carried, settled: _Settled) -> Any:
     """The node of a loop, and what it carries in the end."""
     region, variables = settled.region, list(settled.variables.values())
     held = [variable.get(trace) for variable in variables]
     operands = [*head, *carried.values, *held, *region.captured]
-    attrs = {**attrs, "carried": len(carried.values) + len(held)}
+    attrs = {"carried": len(carried.values) + len(held)}
     found = _tuple(trace.builder.emit(op, operands, attrs, regions=[region.graph]))
     for variable, value in zip(variables, found[len(carried.values) :]):
         variable.put(trace, value)

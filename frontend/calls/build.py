@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from . import engine
-from .compiler.compile import Parameter, compile_graph
-from .compiler.kernel.target import Target
-from .compiler.passes import PASSES, PIPELINE
-from .compiler.passes.base import Pass, run_passes
-from .compiler.plan import ExecutionPlan, Origin
-from .compiler.plan_times import kernel_times
-from .compiler.records import dataclass
+from .. import engine
+from ..compiler.compile import Parameter, compile_graph
+from ..compiler.kernel.target import Target
+from ..compiler.passes import PASSES, PIPELINE
+from ..compiler.passes.base import Pass, run_passes
+from ..compiler.plan import ExecutionPlan, Origin
+from ..compiler.plan_times import kernel_times
+from ..compiler.records import dataclass
+from ..progress import phase
+from ..reports import PassReport, ReportingStore, report_kernels
+from ..runtime.backend import LoadedKernels
+from ..settings import logs
 from .kept_plans import keep
 from .outputs import returned, shared, strided
-from .progress import phase
-from .reports import PassReport, ReportingStore, report_kernels
-from .runtime.backend import LoadedKernels
-from .settings import logs
 from .specialise import Traced
 
 _ORIGINS = {

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .compiler.records import dataclass
-from .loading import load
+from ..compiler.records import dataclass
+from ..loading import load
 
 _PLAIN = (np.ndarray, np.generic, bool, int, float, complex, str, bytes)
 
@@ -83,7 +83,7 @@ class Tree:
             return leaves[0]
         if isinstance(self.spec, RowSpec):
             return tuple(leaves)
-        return load("nested").rebuild(self.spec, leaves)
+        return load("calls.nested").rebuild(self.spec, leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
         return [value], _LEAF
     if type(value) is tuple and all(isinstance(item, _PLAIN) for item in value):
         return list(value), Tree(RowSpec(len(value)))
-    leaves, spec = load("nested").flatten(value)
+    leaves, spec = load("calls.nested").flatten(value)
     if spec.is_leaf():
         return leaves, _LEAF
     if spec.type is tuple and all(part.is_leaf() for part in spec.children()):
@@ -125,7 +125,7 @@ def paths(tree: Tree) -> list[Path]:
         return [()]
     if isinstance(tree.spec, RowSpec):
         return [(Step(at, False, tuple),) for at in range(tree.spec.num_children)]
-    found: list[list[tuple[Any, bool, type]]] = load("nested").steps(tree.spec)
+    found: list[list[tuple[Any, bool, type]]] = load("calls.nested").steps(tree.spec)
     return [tuple([Step(*step) for step in steps]) for steps in found]
 
 
