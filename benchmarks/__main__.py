@@ -50,6 +50,9 @@ def main() -> int:
     options = arguments()
     seed = secrets.randbits(31) if options.seed is None else options.seed
     names = [name for name in ALL if fnmatch.fnmatch(name, options.only)]
+    if not names:
+        print(f"no workload is named {options.only!r}: {', '.join(ALL)}", file=sys.stderr)
+        return 2
     limits = machine.measure()
     if options.markdown is not None:  # a missing file or mark is said before the run, not after
         table.renewed(options.markdown.read_text(), limits, ())

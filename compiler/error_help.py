@@ -108,6 +108,8 @@ HELP: Mapping[str, str] = {
     "of NaN first (`np.where(np.isnan(x), -np.inf, x)`), or leave such slices out.",
     "TM262": "An average is divided by the sum of its weights, which must not be zero. Divide "
     "yourself to get NaN or infinities there: `(x * w).sum() / w.sum()`.",
+    "TM263": "Every element of a geometric sequence is the last one times a factor, so none is "
+    "zero. `np.linspace` goes through zero.",
     # our own bugs
     "TM301": "The text is not in the form that printed graphs have; the message names line and "
     "column.",

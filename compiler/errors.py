@@ -260,6 +260,7 @@ _ROWS: Mapping[str, Code] = {
     "TM260": Code(TraceError, "The parts of a loop or branch do not fit each other."),
     "TM261": Code(ArgError, "The place of an extreme was asked for where all elements are NaN."),
     "TM262": Code(DivisionError, "The weights of an average sum to zero."),
+    "TM263": Code(ArgError, "A geometric sequence begins or ends at zero."),
     # our own bugs
     "TM301": Code(GraphError, "A graph text cannot be read."),
     "TM302": Code(GraphError, "A graph is not well-formed."),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..llvm.machine import Machine
 
 # Grows when code generation changes what it makes of a kernel.
-CODE_VERSION = 5
+CODE_VERSION = 6
 
 _COMPILING = held_across_forks()
 _MANY = 4  # kernels, from which on it is asked whether workers pay

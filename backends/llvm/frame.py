@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
+from functools import cached_property
 
 from llvmlite import ir
 
@@ -123,6 +124,11 @@ class Frame:
     def builder(self) -> ir.IRBuilder:
         """The builder of the function."""
         return self.site.builder
+
+    @cached_property
+    def loaded(self) -> frozenset[str]:
+        """Buffers that the kernel reads: what it stores there is in the caches already."""
+        return frozenset(s.buffer for s in walk(self.kernel.body) if isinstance(s, Load))
 
     @property
     def machine(self) -> Machine:

@@ -2,9 +2,9 @@
 
 A loop is a main loop of whole vectors and a tail: one masked vector at a time where masked memory
 is cheap, single elements elsewhere. A heavy body, or one with loops, is not worth a second copy:
-all its vectors are masked, and only the last mask differs. Where an output is larger than the
-caches and lies on vector boundaries, its stores go straight to memory: that saves reading what
-will be overwritten.
+all its vectors are masked, and only the last mask differs. Where a kernel touches more than the
+caches keep, an output that it does not read and that lies on vector boundaries is stored straight
+to memory: that saves reading what will be overwritten.
 
 Invariants: streaming is decided at run time from sizes and addresses; a function that streams
 ends with a store fence.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size, product
-from ...compiler.kernel.kernel import Checked, Parallel, Store
+from ...compiler.kernel.kernel import Checked, Parallel, Parameter, Store
 from .access import resolve
 from .bodies import weight_of_block
 from .frame import Frame, Lanes, Streaming, constant
@@ -27,7 +27,8 @@ from .types import I64, part_count
 
 _HEAVY = 64  # words of a body that is not worth a second copy for the last vector
 _TWICE = 16  # words of a body that is worth a copy for each kind of store
-_STREAM_BYTES = 16 << 20  # of an output that the caches would not keep
+_CACHED = 40 << 20  # bytes: where a kernel touches more, the caches do not keep its outputs
+_LEAST = 4 << 20  # bytes of an output that they would keep all the same
 
 
 def emit_vector_loop(frame: Frame, s: Parallel) -> None:
@@ -156,11 +157,10 @@ class _VectorLoop:
         chosen = [x for x in self.kept if isinstance(x, Store) and self._may_stream(x)]
         if not chosen:
             return None
-        when: ir.Value | None = None
+        when = self._touches(_CACHED, *frame.parameters.values())
         for store in chosen:
             parameter = frame.parameters[store.buffer]
-            size = product(parameter.shape) * parameter.dtype.itemsize
-            large = builder.icmp_signed(">=", scalar_size(frame, size), constant(_STREAM_BYTES))
+            large = self._touches(_LEAST, parameter)
             index = tuple(i for i in store.index if not isinstance(i, Checked))
             lanes = Lanes(self.s.axis, self.width)
             with frame.iteration(self.s.axis, self.begin), frame.vectorised(lanes):
@@ -169,23 +169,36 @@ class _VectorLoop:
             across = min(64, self.width * parameter.dtype.itemsize)
             low = builder.and_(address, constant(across - 1))
             fits = builder.and_(large, builder.icmp_signed("==", low, constant(0)))
-            when = fits if when is None else builder.and_(when, fits)
+            when = builder.and_(when, fits)
         frame.streams = True
         return Streaming(frozenset(x.buffer for x in chosen), when)
+
+    def _touches(self, least: int, *parameters: Parameter) -> ir.Value:
+        """Whether arrays are so many bytes together."""
+        size: Size = 0
+        for p in parameters:
+            size = size + _bytes(p)
+        return self.frame.builder.icmp_signed(">=", scalar_size(self.frame, size), constant(least))
 
     def _may_stream(self, s: Store) -> bool:
         parameter = self.frame.parameters.get(s.buffer)
         if parameter is None or parameter.strided or s.mask is not None:
             return False
+        if s.buffer in self.frame.loaded:
+            return False
         if part_count(parameter.dtype) != 1 or any(isinstance(i, Checked) for i in s.index):
             return False
-        size = product(parameter.shape)
-        if isinstance(size, int) and size * parameter.dtype.itemsize < _STREAM_BYTES:
+        size = _bytes(parameter)
+        if isinstance(size, int) and size < _LEAST:
             return False
         last = s.index[-1] if s.index else 0
         others = s.index[:-1]
         along = isinstance(last, Dim) and last.coefficient(self.s.axis) == 1
         return along and not any(isinstance(i, Dim) and self.s.axis in i.symbols() for i in others)
+
+
+def _bytes(parameter: Parameter) -> Size:
+    return product(parameter.shape) * parameter.dtype.itemsize
 
 
 def _remainder(frame: Frame, length: ir.Value, stride: int) -> ir.Value:

@@ -44,5 +44,6 @@ _SENTENCES = {
     "TM258": "bins or quantiles are not in order or not in range",
     "TM261": "All-NaN slice encountered",
     "TM262": "Weights sum to zero, can't be normalized",
+    "TM263": "Geometric sequence cannot include zero",
     "TM246": "a Python integer does not fit the element type it is combined with",
 }

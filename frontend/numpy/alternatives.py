@@ -48,7 +48,6 @@ _BY_PYTHON = {
         "once, np.where chooses between two results",
     "nditer nested_iters ndenumerate":
         "write it on whole arrays, or use tm.fori_loop and index the array",
-    "fromiter": "use np.array of a list, or np.arange where the elements follow a rule",
     "iterable": "every array of at least one axis can be iterated over: ask np.ndim",
     "isscalar": "ask np.ndim(x) == 0",
 }  # fmt: skip

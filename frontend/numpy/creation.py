@@ -5,6 +5,7 @@ Not here: arrays from a shape of another (`*_like` are here, they take its type)
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -261,10 +262,27 @@ def scalar_type(kind: Any, item: Any = 0) -> Any:
     return fresh(trace, value) if value.tensor.rank else TracedScalar(trace, value)
 
 
-def frombuffer_like(*_: Any, **__: Any) -> Any:
-    """Arrays over other memory cannot be traced."""
-    raise fail("TM110", "np.frombuffer is not supported in a compiled function",
-               hint="call it before the compiled function and pass the array")  # fmt: skip
+def frombuffer(
+    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None
+) -> Any:
+    """np.frombuffer of bytes, which cannot change; other memory cannot be traced."""
+    if type(buffer) is not bytes:
+        raise fail("TM110", "np.frombuffer in a compiled function takes bytes only: other memory "
+                   "may have changed when the compiled function runs",
+                   hint="call it before the compiled function and pass the array")  # fmt: skip
+    wanted = require_dtype(dtype).numpy
+    made = asarray(np.frombuffer(buffer, wanted, count, offset))
+    made.flags.writeable = False
+    return made
+
+
+def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """np.fromiter"""
+    found = list(iter) if count < 0 else list(itertools.islice(iter, count))
+    if len(found) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only "
+                         f"{len(found)} items.")  # fmt: skip
+    return array(found, dtype)
 
 
 FUNCTIONS: dict[Any, Any] = {
@@ -272,5 +290,6 @@ FUNCTIONS: dict[Any, Any] = {
     np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: zeros_like,
     np.full_like: full_like, np.array: array, np.asarray: asarray, np.asanyarray: asarray,
     np.ascontiguousarray: ascontiguousarray, np.copy: copy, np.eye: eye,
-    np.identity: identity, np.tri: tri, np.indices: indices, np.frombuffer: frombuffer_like,
+    np.identity: identity, np.tri: tri, np.indices: indices, np.frombuffer: frombuffer,
+    np.fromiter: fromiter,
 }  # fmt: skip

@@ -18,10 +18,10 @@ import numpy as np
 
 from tracemill.compiler.types import BF16
 
+from ..tracing.concrete import require
 from ..tracing.state import fail, running
 from .creation import asarray
 from .operands import MISSING, value_of
-from .searching import require
 
 _Handler = Callable[..., Any]
 

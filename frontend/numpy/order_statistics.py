@@ -16,11 +16,11 @@ from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import I64
 
+from ..tracing.concrete import require
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh, result
 from .axes import all_axes, kept_shape
 from .operands import value_of
-from .searching import require
 from .sorting import sorted_along
 from .statistics import mean
 from .ufuncs import deliver

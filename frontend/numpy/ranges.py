@@ -1,4 +1,4 @@
-"""Evenly spaced numbers: arange, linspace, logspace.
+"""Evenly spaced numbers: arange, linspace, logspace, geomspace.
 
 Invariants: values are computed as NumPy fills its arrays.
 Not here: other arrays from nothing (creation.py).
@@ -6,7 +6,7 @@ Not here: other arrays from nothing (creation.py).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from tracemill.compiler.dims import Dim, Size, floor_divide
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, I64, DType
 
-from ..tracing.concrete import concrete
+from ..tracing.concrete import concrete, require
 from ..tracing.integer import TracedSize
 from ..tracing.state import Trace, fail, require_dtype, running
-from ..tracing.tensor import TracedScalar, fresh
+from ..tracing.tensor import TracedScalar, fresh, result
 from .axes import size_argument
 from .operands import common_dtype, is_traced, value_of
 from .words import full as full_value
@@ -175,14 +175,6 @@ def linspace(
     return (made, TracedScalar(trace, step)) if retstep else made
 
 
-def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: int = 0
-) -> Any:
-    """np.geomspace is not compiled."""
-    raise fail("TM110", "np.geomspace is not supported",
-               hint="np.logspace is, with the logarithms of the ends")  # fmt: skip
-
-
 def logspace(
     start: Any,
     stop: Any,
@@ -197,6 +189,35 @@ def logspace(
     return grid if dtype is None else grid.astype(dtype)
 
 
+def geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: Any = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """np.geomspace: a first number that is negative or complex is turned onto the positive axis,
+    and the sequence back, as NumPy does it."""
+    trace = running()
+    kinds = common_dtype(start, stop, 1.0)
+    if dtype is not None:
+        kinds = require_dtype(np.result_type(kinds.numpy, require_dtype(dtype).numpy))
+    ends = [trace.cast(value_of(item), kinds) for item in (start, stop)]
+    first, last = (cast(Any, result(trace, end)) for end in ends)
+    for end in (first, last):
+        require(
+            trace, value_of(np.all(end != 0)), "TM263", "Geometric sequence cannot include zero"
+        )
+    turn = np.sign(first)
+    first, last = first / turn, last / turn
+    made = logspace(np.log10(first), np.log10(last), num, endpoint)
+    count = size_argument(num)
+    if trace.sizes.at_least(count, 1, "a geometric sequence has an element"):
+        made[0] = first
+        if endpoint and trace.sizes.at_least(count, 2, "a geometric sequence has two elements"):
+            made[-1] = last
+    made = made * turn
+    if axis != 0:
+        made = np.moveaxis(made, 0, axis)
+    return made if dtype is None else made.astype(dtype)
+
+
 FUNCTIONS: dict[Any, Any] = {
-    np.arange: arange, np.linspace: linspace, np.geomspace: geomspace, np.logspace: logspace,
+    np.arange: arange, np.linspace: linspace, np.logspace: logspace, np.geomspace: geomspace,
 }  # fmt: skip

@@ -19,7 +19,7 @@ from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, F64, I64, U8, DType
 
-from ..tracing.concrete import known
+from ..tracing.concrete import known, require
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
 from .axes import size_argument
@@ -90,15 +90,6 @@ def _all_in_order(trace: Trace, row: Value, op: str) -> Value:
     pair = [slice_axis(trace, row, 0, start, rest) for start in (0, 1)]
     made: Value = trace.emit("all", trace.emit(op, *pair), axes=(0,))
     return made
-
-
-def require(trace: Trace, ok: Value, code: str, text: str) -> None:
-    """Fail now where it is known that a condition does not hold, else when the call runs."""
-    found = known(trace, ok)
-    if found is None:
-        trace.emit("check", ok, code=code)
-    elif not np.all(found):
-        raise fail(code, text)
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:

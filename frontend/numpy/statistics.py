@@ -14,13 +14,13 @@ from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, F16, F32, I64, DType, real_part_of
 
+from ..tracing.concrete import require
 from ..tracing.state import Trace, require_dtype, running
 from ..tracing.tensor import TracedArray, result
 from .axes import all_axes, kept_shape, one_axis
 from .memory_order import after_reduction
 from .operands import MISSING, value_of
 from .reductions import folded, masked, sum_
-from .searching import require
 from .ufuncs import deliver
 from .words import broadcast_to, reshape
 

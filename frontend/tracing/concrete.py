@@ -2,7 +2,7 @@
 
 `known` finds the content of a value made of constants alone. `concrete` also takes the numbers
 of scalar arguments, sizes, and small captured arrays of integers or bools from the example call,
-and guards them.
+and guards them. `require` is a condition, looked at while tracing where it is known then.
 
 Not here: folding of the finished graph (a pass does that).
 """
@@ -19,7 +19,7 @@ from tracemill.compiler.ir.graph import Node, Value
 from tracemill.compiler.ops.definition import Structure
 from tracemill.compiler.types import TensorType
 
-from .state import Input, Trace
+from .state import Input, Trace, fail
 
 _LARGEST = 4096  # elements
 _MOST_NODES = 2000
@@ -39,6 +39,15 @@ def known(trace: Trace, value: Value) -> Any:
     found = None if order is None else _evaluate(order, value, trace)
     trace.known[value] = found
     return found
+
+
+def require(trace: Trace, ok: Value, code: str, text: str) -> None:
+    """Fail now where it is known that a condition does not hold, else when the call runs."""
+    found = known(trace, ok)
+    if found is None:
+        trace.emit("check", ok, code=code)
+    elif not np.all(found):
+        raise fail(code, text)
 
 
 def concrete(trace: Trace, value: Value, reason: str) -> Any:

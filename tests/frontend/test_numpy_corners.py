@@ -121,3 +121,26 @@ def test_sorted_of_an_array_speaks_of_the_comparison() -> None:
     np.testing.assert_array_equal(
         tm.jit(lambda x: x * sorted([3, -5, 2], key=lambda i: -i)[0])(A), A * 3
     )
+
+
+@pytest.mark.parametrize("ends", [(0.0, 2.0), (2.0, 0.0)])
+def test_a_geometric_sequence_through_zero_is_an_error(ends: tuple[float, float]) -> None:
+    act = tm.jit(lambda a, b: np.geomspace(a, b, 3))
+    with pytest.raises(ValueError, match="TM263"):
+        act(*map(np.float64, ends))
+    with pytest.raises(ValueError, match="TM263"):
+        tm.jit(lambda: np.geomspace(*ends, 3))()
+    np.testing.assert_allclose(act(np.float64(1), np.float64(4)), [1, 2, 4])
+
+
+def test_a_geometric_sequence_has_as_many_elements_as_a_size_says() -> None:
+    act = tm.jit(lambda x: np.geomspace(2, 32, len(x)) * x)
+    for size in (0, 1, 2, 5, 9):
+        np.testing.assert_allclose(act(np.ones(size)), np.geomspace(2, 32, size), rtol=1e-14)
+
+
+def test_an_iterator_that_ends_early_and_memory_that_may_change_are_errors() -> None:
+    with pytest.raises(ValueError, match="iterator too short: Expected 5 but iterator had only 3"):
+        tm.jit(lambda x: np.fromiter(range(3), int, 5) + x)(1)
+    with pytest.raises(NotImplementedError, match="TM110"):
+        tm.jit(lambda x: np.frombuffer(bytearray(8)) + x)(1)

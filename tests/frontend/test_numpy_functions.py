@@ -89,6 +89,12 @@ np.tri(3, 4); np.arange(10) * v[0]; np.arange(1, 10, 3); np.arange(len(v)) + v
 np.arange(0.0, 1.0, 0.1); np.arange(5, 0, -2); np.arange(3, dtype=np.float32)
 np.linspace(0, 1, 5) + y[0]; np.linspace(0, 1, len(v)); np.linspace(2, 3, 4, endpoint=False)
 np.linspace(y[0], y[1], 3); np.logspace(0, 2, 3); np.array([x.sum(), 1.0, 2])
+np.geomspace(1, 1000, 4); np.geomspace(y[0] + 1, y[1] + 9, len(v)); np.geomspace(-1, -8, 4) * y
+np.geomspace(x + 1, 100 + x, 5, axis=1); np.geomspace(1, 256, 9, dtype=int)
+np.geomspace(y[1], 2, 1)
+np.geomspace(1j, 1000j, 4) + y; np.geomspace(2, 32, 4, endpoint=False); np.geomspace(-1, 1 + 0j, 5)
+np.fromiter((a * 2 for a in y), float); np.fromiter(range(9), int, 4) * y
+np.frombuffer(b"abcdabcd", np.uint8, 4, 1) + y; np.frombuffer(b"abcdabcd", "i4")
 np.array([[1, 2], [3, 4]]) @ x[:2]; np.array([x[0], x[1]]); np.array(x, dtype=np.float32)
 np.asarray(x); np.array(3) + k; np.array([1, 2.5]); np.float32(y[0]); np.diff(v)
 np.diff(x, axis=0); np.diff(v, n=2); np.diff(b); np.ediff1d(v); np.trace(x); np.trace(x, 1)
