@@ -1,7 +1,8 @@
 """A kernel as one LLVM function with the kernel ABI (ARCHITECTURE.md).
 
 A kernel that is a matrix product, or packs an operand of one, is launched over tiles and has its
-own lowering (gemm), and so have the steps of a sort (sorting); all others are their statements.
+own lowering (gemm), and so have the steps of a sort (sorting); all others are their statements,
+and do not load those.
 
 Not here: modules and object code (module.py).
 """
@@ -11,15 +12,16 @@ from __future__ import annotations
 from llvmlite import ir
 
 from ...compiler.dims import Dim, Size
+from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.kernel import Kernel, Parameter
+from ...compiler.kernel.packing import packing_of
+from ...compiler.kernel.sorting import is_sorting
 from .block import emit_block
 from .control import leave_if_cancelled
 from .frame import Buffer, Frame, Level, constant
-from .gemm.kernels import emit_product
 from .machine import Machine
 from .outlined import Routines
 from .site import Site
-from .sorting.kernels import emit_sort
 from .types import I64, POINTER, VOID, intrinsic
 
 KERNEL = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64])
@@ -48,8 +50,7 @@ def emit_kernel(
     builder.position_at_end(start)
     leave_if_cancelled(frame)
     _leave_if_empty(frame)
-    if not emit_product(frame, symbol) and not emit_sort(frame, symbol):
-        frame.emit(kernel.body)
+    _emit_body(frame, symbol)
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)
     if frame.streams:
@@ -57,6 +58,21 @@ def emit_kernel(
         intrinsic(builder, "llvm.x86.sse.sfence", VOID, [])
     builder.ret_void()
     return function
+
+
+def _emit_body(frame: Frame, symbol: str) -> None:
+    kernel = frame.kernel
+    product = packing_of(kernel) or contraction_of(kernel)
+    if product is not None:
+        from .gemm.kernels import emit_product
+
+        emit_product(frame, product, symbol)
+    elif is_sorting(kernel):
+        from .sorting.kernels import emit_sort
+
+        emit_sort(frame, symbol)
+    else:
+        frame.emit(kernel.body)
 
 
 def _leave_if_empty(frame: Frame) -> None:

@@ -18,13 +18,15 @@ Conventions:
 
 Invariants: nothing here recurses; work is linear in the nodes between inputs and outputs; a node
 made for the gradient of another has its place in the user's program and its device.
-Not here: the rules (with their ops), which outputs a user may differentiate (frontend).
+Not here: the rules (with their ops), branches and loops (flow.py), which outputs a user may
+differentiate (frontend).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from ..dims import Size
 from ..errors import error
@@ -33,6 +35,7 @@ from ..ir.graph import Graph, Node, Value
 from ..ops.definition import Gradient, Structure
 from ..ops.shaping import filled, sum_to, zeros_like
 from ..types import TensorType
+from .flow import flow_cotangents
 
 # The rule for a node, None where its results do not depend smoothly on its operands.
 RuleOf = Callable[[Node], Gradient | None]
@@ -142,6 +145,9 @@ class _Reverse:
             arrived = [self.cotangent(result) for result in node.results]
             if all(cotangent is None for cotangent in arrived):
                 return
+            if node.op.structure is Structure.FLOW:
+                self._through_flow(node, arrived)
+                return
             rule = self._rule_of(node)
             if rule is None:
                 return
@@ -149,6 +155,15 @@ class _Reverse:
             for operand, made in zip(node.operands, rule(self._builder, node, cts)):
                 if made is not None and operand in self._reached:
                     self._pass_on(node, operand, made, [ct for ct in cts if ct is not None])
+
+    def _through_flow(self, node: Node, arrived: Sequence[Value | None]) -> None:
+        operands = node.operands  # before a loop is changed
+        wanted = [operand in self._reached for operand in operands]
+        inner = partial(gradients, rule_of=self._rule_of)
+        found = flow_cotangents(self._builder, node, arrived, wanted, inner)
+        for operand, made in zip(operands, found, strict=True):
+            if made is not None and operand in self._reached:
+                self._pass_on(node, operand, made, [])
 
     def _complete(self, result: Value, cotangent: Value | None) -> Value | None:
         """Zeros for a tensor result nobody used, beside one that somebody did."""

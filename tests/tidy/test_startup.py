@@ -96,6 +96,16 @@ def test_a_first_call_of_kept_code_loads_nothing_that_compiles(
     assert len(kept) <= FIRST_CALL_BUDGET, f"{len(kept)} modules, at most {FIRST_CALL_BUDGET}"
 
 
+def test_plain_statements_load_no_emitters_of_products_and_sorts(
+    run_python: Callable[..., str],
+) -> None:
+    plain = FIRST_CALL.replace("x @ y", "x * y").replace("tanh(8.0)", "tanh(1.0)")
+    loaded = run_python(plain, TRACEMILL_CACHE="off").split()
+    assert "tracemill.backends.llvm.function" in loaded
+    below = ("tracemill.backends.llvm.gemm", "tracemill.backends.llvm.sorting")
+    assert not [name for name in loaded if name.startswith(below)]
+
+
 def test_every_module_that_a_first_call_must_not_load_exists() -> None:
     """A name that means nothing would forbid nothing."""
     missing = [name for name in COMPILING if importlib.util.find_spec(name) is None]

@@ -1,12 +1,12 @@
-"""Which kernels are products or packings, and the emitter of each.
+"""The emitter of each kind of product, and of a packing.
 
-Not here: the function around it (../function.py).
+Not here: which kernels they are (compiler/kernel), the function around them (../function.py).
 """
 
 from __future__ import annotations
 
-from ....compiler.kernel.contraction import contraction_of
-from ....compiler.kernel.packing import packing_of
+from ....compiler.kernel.contraction import Contraction
+from ....compiler.kernel.packing import Packing
 from ....compiler.kernel.windows import windowed_of
 from ..frame import Frame
 from .direct import emit_direct
@@ -15,18 +15,14 @@ from .panels import emit_packing
 from .windowed import emit_windowed
 
 
-def emit_product(frame: Frame, name: str) -> bool:
-    """Emit the body of the frame's kernel, if it is a product or a packing; else do nothing.
+def emit_product(frame: Frame, found: Packing | Contraction, name: str) -> None:
+    """Emit the body of the frame's kernel, which is `found`.
 
     name: the function's, for the names of the functions it uses.
     """
-    packing = packing_of(frame.kernel)
-    if packing is not None:
-        emit_packing(frame, packing, name)
-        return True
-    found = contraction_of(frame.kernel)
-    if found is None:
-        return False
+    if isinstance(found, Packing):
+        emit_packing(frame, found, name)
+        return
     roles = windowed_of(found)
     if roles is not None:
         emit_windowed(frame, found, roles, name)
@@ -34,4 +30,3 @@ def emit_product(frame: Frame, name: str) -> bool:
         emit_packed(frame, found, name)
     else:
         emit_direct(frame, found)
-    return True

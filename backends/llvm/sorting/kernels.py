@@ -43,8 +43,8 @@ _WORD = 8
 _LINE = 64
 
 
-def emit_sort(frame: Frame, name: str) -> bool:
-    """Emit the body of the frame's kernel, if it sorts, searches or selects; else nothing."""
+def emit_sort(frame: Frame, name: str) -> None:
+    """Emit the body of the frame's kernel, which sorts, searches or selects."""
     match sorting_of(frame.kernel):
         case Sort() as sort:
             _Sorting(frame, sort, name).emit()
@@ -52,9 +52,6 @@ def emit_sort(frame: Frame, name: str) -> bool:
             emit_search(frame, search)
         case Select() as select:
             emit_select(frame, select)
-        case None:
-            return False
-    return True
 
 
 class _Sorting:
