@@ -38,6 +38,7 @@ from .plan import ErrorPlace, ExecutionPlan, Origin
 from .rows import PlanWriter
 from .types import TensorType, TokenType
 
+_IN_ROWS = (Structure.SORT, Structure.LIBRARY)
 _OLD = (FIXED, DEFERRED, CARRIED)  # cells that are not written over, or by turns
 
 
@@ -124,7 +125,7 @@ class Assembly:
             self.cells[node.result] = self.contiguous(node.operands[0])
         elif structure is Structure.CREATION and "value" in node.attrs:
             self.constant(node)
-        elif structure in (Structure.TRANSFER, Structure.LIBRARY):
+        elif structure is Structure.TRANSFER:
             raise error("TM401", f"{node.op.name} has no row in a plan", place=node.location)
         else:
             self.launch(node)
@@ -146,7 +147,7 @@ class Assembly:
         fused = node.op.structure is Structure.CONTROL
         operands = node.operands if fused else tuple(dict.fromkeys(node.operands))
         sources = [self.cells[v] for v in operands]
-        if node.op.structure is Structure.SORT:  # reads whole rows, more than once
+        if node.op.structure in _IN_ROWS:  # reads whole rows, more than once
             sources = [self.contiguous(v) for v in operands]
         strided = frozenset(at for at, cell in enumerate(sources) if cell.note.strided)
         region = region_of(node, strided)
@@ -339,5 +340,6 @@ def _uses(graph: Graph) -> Counter[Value]:
 
 
 def _place(node: Node) -> ErrorPlace:
-    code = node.attrs.get("code", "TM230")
-    return ErrorPlace(node.op.name, code, node.location)
+    code = node.attrs.get("code", node.op.failure)
+    dtype = node.attrs.get("dtype")
+    return ErrorPlace(node.op.name, code, node.location, dtype.numpy.name if dtype else "")

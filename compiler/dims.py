@@ -320,10 +320,7 @@ def _substituted(factor: object, env: Mapping[str, Size]) -> Size:
 
 
 def _parse_sum(tokens: list[str], at: int) -> tuple[Size, int]:
-    negative = at < len(tokens) and tokens[at] == "-"
-    size, at = _parse_product(tokens, at + negative)
-    if negative:
-        size = 0 - size
+    size, at = _parse_product(tokens, at)
     while at < len(tokens) and tokens[at] in "+-":
         sign = tokens[at]
         term, at = _parse_product(tokens, at + 1)
@@ -349,6 +346,9 @@ def _parse_atom(tokens: list[str], at: int) -> tuple[Size, int]:
     token = tokens[at]
     if token.isdigit():
         return int(token), at + 1
+    if token == "-":  # as in Python: -1 // n is (-1) // n
+        size, at = _parse_atom(tokens, at + 1)
+        return 0 - size, at
     if token == "(":
         size, at = _parse_sum(tokens, at + 1)
         return size, _expect(tokens, at, ")")

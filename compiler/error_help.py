@@ -11,23 +11,26 @@ from collections.abc import Mapping
 
 HELP: Mapping[str, str] = {
     # tracing
-    "TM101": "A function is compiled from one run on stand-ins for its arrays, so a Python `if`, "
-    "`while` or `and` cannot look at their values. Choose values with `np.where`, run one of two "
-    "functions with `tm.cond`, loop with `tm.while_loop`; make an option "
-    "that is the same for many calls a parameter named in `static_argnames`.",
+    "TM101": "A function is compiled from one run on stand-ins for its arrays. Python's `if`, "
+    "`while`, `for`, `and`, `or` and `not` on their values become branches and loops of the graph "
+    "(control-flow.md), but not in functions without source, around `yield`, `await`, a class or "
+    "`global`, or where a jump leaves a `with` or `try`, nor do `raise`, `assert`, `sorted` and "
+    "`in`. Choose values with `np.where`, use `tm.cond` and `tm.while_loop`; make an option that "
+    "is the same for many calls a parameter named in `static_argnames`.",
     "TM102": "`int(x)`, `float(x)`, `x.item()`, `range(x)` and list indices need the value itself "
     "while the function is traced. Keep it an array, take the number from a shape "
     "(`x.shape[0]` is known), or pass it as an argument named in `static_argnames`.",
     "TM103": "What a traced function keeps in a global, a list or an attribute is a stand-in that "
     "means nothing afterwards. Return the value, or keep it in a `tm.Variable`.",
-    "TM104": "Write the recursion as a loop, or leave `@tm.jit` off the inner function: what it "
-    "calls is compiled with it.",
+    "TM104": "A recursion that ends on a value of an array has no end while it is traced: write it "
+    "as a loop. Leave `@tm.jit` off an inner function: what is called is compiled with it.",
     "TM105": "Arrays, NumPy scalars, Python numbers, Variables, and lists, tuples, dicts and "
     "dataclasses of these can take part in a computation. Pass other objects as they are and use "
     "only their attributes, or name the argument in `static_argnames`.",
     "TM106": "The array was handed to code that reads its memory, such as a C extension or another "
     "library. Call that code before or after the compiled function. Draws of a generator from "
-    "outside (`rng.random(3)`) would be frozen: pass the numbers, or draw with `tm.random`.",
+    "outside (`rng.random(3)`) would be frozen: pass the numbers, or draw with `tm.random`. An "
+    "array that a branch gives another name is not written: give it a copy (`a = b.copy()`).",
     "TM107": "A function is run once to trace it; its compiled form is called from then on, so "
     "`self.count += 1`, `global n; n += 1` and the like would happen once. Keep such a number in a "
     "`tm.Variable`, which every call updates, return it, or change it outside.",
@@ -75,7 +78,7 @@ HELP: Mapping[str, str] = {
     "TM244": "The condition of a check written in the program was false for some element.",
     "TM245": "A Variable keeps its dtype and shape: convert the value with `.astype(...)` or "
     "`reshape`, or make another Variable.",
-    "TM246": "NumPy refuses Python integers that do not fit the array's type. Convert the array "
+    "TM246": "NumPy refuses Python numbers that do not fit the array's type. Convert the array "
     "to a wider type, or the number with `np.int64(...)`.",
     "TM247": "The array that was passed is read-only. Pass a copy, or make the result a new array.",
     "TM248": "The result has a wider type than the array it is to be stored in (`x += 0.5` on "
@@ -102,14 +105,34 @@ HELP: Mapping[str, str] = {
     "finite, and quantiles lie from 0 to 1, percentiles from 0 to 100.",
     "TM259": "A result whose size is data has the size that is given, and is filled up. Give a "
     "larger `size=`: the number of elements is always enough.",
-    "TM260": "What a loop carries keeps its dtype and shape on every trip, and both branches of a "
-    "`tm.cond` give the same structure, dtypes and shapes: convert with `.astype(...)`.",
+    "TM260": "What a loop carries keeps its dtype and shape on every trip, and both branches of an "
+    "`if` or `tm.cond` give the same structure, dtypes and shapes: convert with `.astype(...)`, "
+    "and give a variable such a value on every way to where it is used.",
     "TM261": "A slice of nothing but NaN has no largest or smallest element. Put a number in place "
     "of NaN first (`np.where(np.isnan(x), -np.inf, x)`), or leave such slices out.",
     "TM262": "An average is divided by the sum of its weights, which must not be zero. Divide "
     "yourself to get NaN or infinities there: `(x * w).sum() / w.sum()`.",
     "TM263": "Every element of a geometric sequence is the last one times a factor, so none is "
     "zero. `np.linspace` goes through zero.",
+    "TM264": "An array of integers has no place for NaN. Make it an array of floats "
+    "(`x.astype(float)`), or store another number, such as -1.",
+    "TM265": "`np.unravel_index`, `np.ravel_multi_index` and `np.choose` take numbers from 0 up to "
+    "the size they count in. The last two take `mode='wrap'` or `mode='clip'` for others; negative "
+    "numbers do not count from the end.",
+    "TM266": "`np.asarray_chkfinite` lets only finite numbers through. `np.isfinite(x)` says where "
+    "the others are.",
+    "TM270": "The matrix has no inverse: a row is a sum of multiples of the others, or is zero. "
+    "`np.linalg.lstsq` and `np.linalg.pinv` give the nearest solution.",
+    "TM271": "A Cholesky factor needs a symmetric (Hermitian) matrix whose eigenvalues are all "
+    "positive; a small multiple of `np.eye(n)` added makes one that is nearly so one.",
+    "TM272": "The iteration for eigenvalues or singular values did not end: look for NaN and "
+    "infinities in the matrix.",
+    "TM273": "LAPACK refused the matrix; this is a bug of ours.",
+    "TM274": "`np.linalg.lstsq` gives residuals where there are more rows than columns and the "
+    "rank is full, else an empty array, so their number is data. `np.linalg.pinv(a) @ b` is the "
+    "solution for any rank.",
+    "TM275": "`np.linalg.eig` and `np.linalg.eigvals` take finite numbers only. "
+    "`np.isfinite(a)` says where the others are.",
     # our own bugs
     "TM301": "The text is not in the form that printed graphs have; the message names line and "
     "column.",

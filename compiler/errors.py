@@ -19,12 +19,17 @@ Not here: what to do about each (error_help.py); who raises what; the codes of t
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 
 import numpy as np
 
 from .error_help import HELP
 from .records import dataclass, replace
+
+_DIGITS = 40  # of an integer in a message; longer ones have their middle left out
+_MANY_DIGITS = re.compile(rf"\d{{{_DIGITS + 1},}}")
 
 
 class TracemillError(Exception):
@@ -87,6 +92,10 @@ class BoundsError(TracemillError, IndexError):
 
 class ArgError(TracemillError, ValueError):
     """An argument with a value that is not allowed."""
+
+
+class MatrixError(TracemillError, np.linalg.LinAlgError):
+    """A matrix has no such factors, inverse or solution."""
 
 
 class RangeError(TracemillError, OverflowError):
@@ -244,7 +253,7 @@ _ROWS: Mapping[str, Code] = {
     "TM243": Code(ArgError, "A slice step is zero."),
     "TM244": Code(ArgError, "A check written in the program failed."),
     "TM245": Code(ArgError, "An assigned value does not fit its variable."),
-    "TM246": Code(RangeError, "A Python integer does not fit the element type."),
+    "TM246": Code(RangeError, "A Python number does not fit the element type."),
     "TM247": Code(ArgError, "A read-only array was written."),
     "TM248": Code(DTypeError, "A result cannot be stored in the dtype of its target."),
     "TM249": Code(ArgError, "Integers to negative integer powers are not allowed."),
@@ -261,6 +270,15 @@ _ROWS: Mapping[str, Code] = {
     "TM261": Code(ArgError, "The place of an extreme was asked for where all elements are NaN."),
     "TM262": Code(DivisionError, "The weights of an average sum to zero."),
     "TM263": Code(ArgError, "A geometric sequence begins or ends at zero."),
+    "TM264": Code(ArgError, "NaN is no integer."),
+    "TM265": Code(ArgError, "A place in a shape, or the number of a choice, is out of bounds."),
+    "TM266": Code(ArgError, "An array that has to be finite has a NaN or an infinity."),
+    "TM270": Code(MatrixError, "Singular matrix"),
+    "TM271": Code(MatrixError, "Matrix is not positive definite"),
+    "TM272": Code(MatrixError, "Eigenvalues or singular values did not converge."),
+    "TM273": Code(MatrixError, "Incorrect argument found while performing QR factorization"),
+    "TM274": Code(MatrixError, "The matrix of a least-squares problem has no full rank."),
+    "TM275": Code(MatrixError, "Array must not contain infs or NaNs"),
     # our own bugs
     "TM301": Code(GraphError, "A graph text cannot be read."),
     "TM302": Code(GraphError, "A graph is not well-formed."),
@@ -299,7 +317,21 @@ def error(
 ) -> TracemillError:
     """The exception for `code`; without `summary` it says the code's own sentence."""
     row = CODES[code]
-    return row.error(code, summary or row.title, place=place, detail=detail, hint=hint, sizes=sizes)
+    summary = _MANY_DIGITS.sub(lambda found: number_text(int(found.group())), summary or row.title)
+    return row.error(code, summary, place=place, detail=detail, hint=hint, sizes=sizes)
+
+
+def number_text(number: int) -> str:
+    """The digits of an integer, the middle left out where they are many. (Python itself refuses
+    to write out more than some thousand.)"""
+    size = abs(number)
+    if size < 10**_DIGITS:
+        return str(number)
+    count = int(size.bit_length() * math.log10(2))  # less than the number of digits, or equal
+    while 10**count <= size:
+        count += 1
+    head, tail = size // 10 ** (count - 12), size % 10**12
+    return f"{'-' if number < 0 else ''}{head}...{tail:012d} ({count} digits)"
 
 
 def _rebuild(

@@ -20,6 +20,7 @@ from .kernel.cost import GRAIN_WORK, kernel_work
 from .kernel.fingerprint import dims_in_order, fingerprint, region_key
 from .kernel.halves import phases
 from .kernel.kernel import Kernel, Parallel, Parameter, failures
+from .kernel.library import split_library
 from .kernel.lowering import lower
 from .kernel.peel import apart, peel
 from .kernel.products import split_contraction
@@ -89,7 +90,7 @@ class Kernels:
         temporaries = list(between)
         for part in parts:
             places = [place[p.name] for p in part.params]
-            split = split_contraction(part) or split_sort(part)
+            split = split_contraction(part) or split_sort(part) or split_library(part)
             if split is None:
                 stages.append(self._stage(region, lowered, part, places))
                 continue

@@ -117,11 +117,13 @@ class HostCall:
 
 @dataclass(frozen=True, slots=True)
 class ErrorPlace:
-    """Something that can fail: the op, its error code and where the user wrote it."""
+    """Something that can fail: the op, its error code and where the user wrote it. dtype: NumPy's
+    name of the element type that the error speaks of."""
 
     op: str
     code: str
     location: Location | None = None
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from . import engine
@@ -135,14 +135,26 @@ def _type_with_methods() -> type:
     return cast(type, kind)
 
 
+def _serving(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Dispatcher:
+    """The dispatcher of these arguments, which include the object where it is a method."""
+    dispatcher: Dispatcher = function.dispatcher
+    try:
+        dispatcher.signature.bind(args, keywords)
+    except TypeError as problem:
+        if dispatcher.signature.names[:1] in (("self",), ("cls",)):
+            problem.add_note("what looks inside a method takes the object too: f.lower(self, x)")
+        raise
+    return dispatcher.serving(args, keywords)
+
+
 @for_users
 def _lower(self: Any, *args: Any, **kwargs: Any) -> Lowered:
-    return doors.lower(self.dispatcher, args, kwargs)
+    return doors.lower(_serving(self, args, kwargs), args, kwargs)
 
 
 @for_users
 def _profile(self: Any, *args: Any, **kwargs: Any) -> Profile:
-    return doors.profile_call(self.dispatcher, args, kwargs)
+    return doors.profile_call(_serving(self, args, kwargs), args, kwargs)
 
 
 def _explain_recompiles(self: Any) -> Recompiles:
@@ -169,7 +181,7 @@ def _export(
     Raises UnsupportedError for what cannot run without Python, ExportError where no library can
     be linked or written.
     """
-    return doors.export(self.dispatcher, path, args, features, cc)
+    return doors.export(_serving(self, args, {}), path, args, features, cc)
 
 
 def _reduce(self: Any) -> str:

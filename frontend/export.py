@@ -33,6 +33,7 @@ from .compiler.dims import dim_text
 from .compiler.errors import CODES, error
 from .compiler.ir.graph import Location
 from .compiler.ir.traversal import devices
+from .compiler.kernel.library import call_of
 from .compiler.kernel.target import Target
 from .compiler.plan import ErrorPlace, ExecutionPlan, HostCall, Origin, all_rows
 from .compiler.records import dataclass, replace
@@ -158,7 +159,13 @@ def _refuse(traced: Traced) -> None:
 
 
 def refuse_host_calls(plan: ExecutionPlan) -> None:
-    """Raise UnsupportedError, with the user's line, where a row calls back into Python."""
+    """Raise UnsupportedError, with the user's line, where a row calls back into Python or a kernel
+    calls a library that Python has loaded."""
+    for kernel in plan.kernels:
+        call = call_of(kernel)
+        if call is not None:
+            what = f"{kernel.name}, which a library that ships with NumPy computes,"
+            _cannot(what, "compute it before and pass the result", call.location)
     for row in all_rows(plan.rows):
         if isinstance(row, HostCall):
             asked = ", ".join(f"{key}={v!r}" for key, v in plan.callbacks[row.callback].items())

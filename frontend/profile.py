@@ -81,7 +81,11 @@ def profile_call(dispatcher: Dispatcher, args: Sequence[Any], keywords: dict[str
     version = next((v for v in dispatcher.versions if v.traced.mismatch(call) is None), None)
     if version is None:
         version = dispatcher.compile(call)
-    return Profile(tuple(_Replay(version, call.leaves).run()))
+    try:
+        return Profile(tuple(_Replay(version, call.leaves).run()))
+    finally:
+        if version.traced.changed:
+            dispatcher.give_up(version)
 
 
 class _Replay:

@@ -127,7 +127,10 @@ class Variable(NDArrayOperatorsMixin):
         if trace.states is not None:
             assert trace.outer is not None
             held = trace.states.get(self.name)
-            return trace.lifted(self.traced(trace.outer).value) if held is None else held
+            if held is not None:
+                return held
+            self._declare(trace.outer)
+            return trace.lifted(self.get(trace.outer))
         read: Value = trace.builder.emit(
             "read", (), variable=self.name, name=self.name, device=self.device
         )

@@ -44,7 +44,7 @@ def _call_fail(
     word = constant(0) if value is None else _first_bad(frame, bad, value)
     function = builder.load(offset_bytes(frame, frame.control, FAIL), typ=POINTER)
     words = [constant(code + 1), constant(-1), word, extent or constant(0), constant(0)]
-    _call(frame, function, _FAIL, [frame.control, *words])
+    call_address(frame, function, _FAIL, [frame.control, *words])
 
 
 def leave_if_cancelled(frame: Frame) -> None:
@@ -102,7 +102,7 @@ def _asked(frame: Frame, control: ir.Value, place: ir.Value, work: ir.Value) -> 
 
 def _answer(frame: Frame, control: ir.Value) -> ir.Value:
     function = frame.builder.load(offset_bytes(frame, control, POLL), typ=POINTER)
-    return _call(frame, function, _POLL, [control])
+    return call_address(frame, function, _POLL, [control])
 
 
 def _leave_if(frame: Frame, word: ir.Value) -> None:
@@ -113,7 +113,9 @@ def _leave_if(frame: Frame, word: ir.Value) -> None:
     builder.position_at_end(onward)
 
 
-def _call(frame: Frame, pointer: ir.Value, typ: ir.FunctionType, args: list[ir.Value]) -> ir.Value:
+def call_address(
+    frame: Frame, pointer: ir.Value, typ: ir.FunctionType, args: list[ir.Value]
+) -> ir.Value:
     """Call an address that was loaded: llvmlite wants a callee that knows its type."""
     callee = _Callee(pointer, typ)
     return frame.builder.call(callee, args)

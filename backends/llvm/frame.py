@@ -20,6 +20,7 @@ from llvmlite import ir
 
 from ...compiler.dims import Size
 from ...compiler.kernel.kernel import (
+    Call,
     Check,
     Checked,
     Kernel,
@@ -247,7 +248,7 @@ def _failure_codes(kernel: Kernel) -> dict[int, int]:
 def _can_fail(statement: Statement) -> bool:
     if isinstance(statement, Load | Store | Update):
         return any(isinstance(index, Checked) for index in statement.index)
-    return isinstance(statement, Check)
+    return isinstance(statement, Check) or (isinstance(statement, Call) and statement.fails)
 
 
 __all__ = ["AxisValue", "Buffer", "Frame", "Lanes", "Level", "constant", "offset_bytes"]

@@ -1,8 +1,8 @@
 """A kernel as one LLVM function with the kernel ABI (ARCHITECTURE.md).
 
 A kernel that is a matrix product, or packs an operand of one, is launched over tiles and has its
-own lowering (gemm), and so have the steps of a sort (sorting); all others are their statements,
-and do not load those.
+own lowering (gemm), and so have the steps of a sort (sorting) and calls of libraries (calling);
+all others are their statements, and do not load those.
 
 Not here: modules and object code (module.py).
 """
@@ -14,6 +14,7 @@ from llvmlite import ir
 from ...compiler.dims import Dim, Size
 from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.kernel import Kernel, Parameter
+from ...compiler.kernel.library import call_of
 from ...compiler.kernel.packing import packing_of
 from ...compiler.kernel.sorting import is_sorting
 from .block import emit_block
@@ -71,6 +72,10 @@ def _emit_body(frame: Frame, symbol: str) -> None:
         from .sorting.kernels import emit_sort
 
         emit_sort(frame, symbol)
+    elif (call := call_of(kernel)) is not None:
+        from .calling import emit_call
+
+        emit_call(frame, call)
     else:
         frame.emit(kernel.body)
 

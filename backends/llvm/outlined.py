@@ -5,7 +5,9 @@ of a reduction) is not even generated again: a kernel calls a routine, which was
 the first kernel of this process needed it and is linked into each kernel that calls it.
 
 Invariants: a routine computes the bits that the same code computes in its place. Equal kernels
-get equal code: routines are numbered by first use in their kernel.
+get equal code: routines are numbered by first use in their kernel. Masks cross a call as
+integers: as vectors they travel in other registers than they are computed in, and without
+optimisation LLVM has no instruction for that copy.
 Not here: what is worth a routine (statements.py, counter.py, reduce.py).
 """
 
@@ -24,7 +26,7 @@ from .frame import Frame, Level
 from .machine import Machine
 from .native.objects import CodeBlob, link
 from .site import Site
-from .types import VOID
+from .types import I1, VOID
 
 Values = Sequence[ir.Value]
 Emit = Callable[[Frame, Values], Values]
@@ -99,10 +101,12 @@ def _call(
         kind = _signature(results, [a.type for a in args])
         function = ir.Function(builder.module, kind, name)
         function.attributes.add("nounwind")
-    made = builder.call(function, args)
+    made = builder.call(function, [_as(builder, a, _crossing(a.type)) for a in args])
     if len(results) <= 1:
-        return [made] * len(results)
-    return [builder.extract_value(made, at) for at in range(len(results))]
+        values = [made] * len(results)
+    else:
+        values = [builder.extract_value(made, at) for at in range(len(results))]
+    return [_as(builder, value, typ) for value, typ in zip(values, results, strict=True)]
 
 
 def _compile(types: Sequence[ir.Type], machine: Machine, emit: Emit) -> Routine:
@@ -132,18 +136,19 @@ def _emit(
     start = frame.block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    values = emit(frame, function.args)
+    values = emit(frame, [_as(builder, a, typ) for a, typ in zip(function.args, types)])
     builder.branch(frame.exit)
     builder.position_at_end(frame.exit)
     if not results:
         builder.ret_void()
-    elif len(results) == 1:
-        builder.ret(values[0])
-    else:
-        whole: ir.Value = ir.Constant(function.ftype.return_type, ir.Undefined)
-        for at, value in enumerate(values):
+        return values
+    given = [_as(builder, value, _crossing(value.type)) for value in values]
+    whole: ir.Value = given[0]
+    if len(given) > 1:
+        whole = ir.Constant(function.ftype.return_type, ir.Undefined)
+        for at, value in enumerate(given):
             whole = builder.insert_value(whole, value, at)
-        builder.ret(whole)
+    builder.ret(whole)
     return values
 
 
@@ -152,7 +157,17 @@ def _no_statements(frame: Frame, statements: Iterable[Statement]) -> None:
 
 
 def _signature(results: Iterable[ir.Type], types: Iterable[ir.Type]) -> ir.FunctionType:
-    made = tuple(results)
+    made, taken = tuple(map(_crossing, results)), map(_crossing, types)
     if not made:
-        return ir.FunctionType(VOID, types)
-    return ir.FunctionType(made[0] if len(made) == 1 else ir.LiteralStructType(made), types)
+        return ir.FunctionType(VOID, taken)
+    return ir.FunctionType(made[0] if len(made) == 1 else ir.LiteralStructType(made), taken)
+
+
+def _crossing(typ: ir.Type) -> ir.Type:
+    """The type that a value of this one has in a call."""
+    mask = isinstance(typ, ir.VectorType) and typ.element == I1
+    return ir.IntType(typ.count) if mask else typ
+
+
+def _as(builder: ir.IRBuilder, value: ir.Value, typ: ir.Type) -> ir.Value:
+    return value if value.type == typ else builder.bitcast(value, typ)

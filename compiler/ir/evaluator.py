@@ -199,7 +199,7 @@ class _Run:
         if made is None:
             return
         if node.op.facts.can_fail:
-            raise error(node.attrs.get("code", "TM230"), made, place=node.location)
+            raise error(node.attrs.get("code", node.op.failure), made, place=node.location)
         self._show(made)
 
 

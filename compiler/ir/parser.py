@@ -28,6 +28,7 @@ from .names import Names
 from .scanner import Scanner
 
 _VALUE = re.compile(r"%([A-Za-z_][\w.]*)")
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]]|//(?=\s|$)')
 
 
 def parse_graph(text: str, ops: Mapping[str, OpDef] = ALL) -> Graph:
@@ -64,7 +65,8 @@ class _Scope:
 
 class _Parser:
     def __init__(self, text: str, ops: Mapping[str, OpDef]) -> None:
-        self._lines = [Scanner(line, i + 1) for i, line in enumerate(_uncommented(text))]
+        lines = text.split("\n")
+        self._lines = [Scanner(_uncommented(line), i + 1) for i, line in enumerate(lines)]
         self._lines = [line for line in self._lines if not line.done()]
         self._at = 0
         self._ops = ops
@@ -287,8 +289,16 @@ class _Parser:
             raise line.fail("the end of the line")
 
 
-def _uncommented(text: str) -> list[str]:
-    """The lines without comments; a string may hold the comment's mark."""
-    return [
-        re.sub(r'("(?:[^"\\]|\\.)*")|\s*//(?=\s|$).*', r"\1", line) for line in text.split("\n")
-    ]
+def _uncommented(line: str) -> str:
+    """The line without its comment. A string may hold the comment's mark, and so may brackets:
+    there it divides sizes."""
+    depth = 0
+    for found in _MARKS.finditer(line):
+        mark = found.group()
+        if mark in "([":
+            depth += 1
+        elif mark in ")]":
+            depth -= 1
+        elif mark == "//" and not depth:
+            return line[: found.start()].rstrip()
+    return line

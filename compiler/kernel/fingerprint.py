@@ -32,7 +32,7 @@ from .region import Region
 from .symbols import sizes_in
 
 # Fields that hold no names of the kernel, whatever they are called.
-_WORDS = frozenset(("op", "monoid", "memory", "bind", "value", "gives", "stage", "side"))
+_WORDS = frozenset(("op", "monoid", "memory", "bind", "value", "gives", "stage", "side", "core"))
 
 
 def region_key(region: Region) -> Hashable:

@@ -45,6 +45,7 @@ from .kernel import (
     bodies,
     walk,
 )
+from .library import call_of
 from .schedule import IllegalSchedule
 from .sorting import is_sorting
 from .symbols import map_body, substitute_sizes
@@ -67,8 +68,8 @@ class GridKernel:
 
 def map_to_grid(kernel: Kernel) -> GridKernel:
     """Bind the axes of a kernel, however it was scheduled before. Raises IllegalSchedule for a
-    sort or a search, which have no form on a grid."""
-    if is_sorting(kernel):
+    sort, a search or a call, which have no form on a grid."""
+    if is_sorting(kernel) or call_of(kernel) is not None:
         raise IllegalSchedule(f"@{kernel.name} has no form on a grid")
     kernel = _without_marks(kernel)
     taken = _names(kernel)

@@ -23,6 +23,7 @@ from ..ops.scalar import Scalar, ScalarFunction, trace_body
 from ..ops.scalar_reference import evaluate
 from ..types import BOOL, I64, DType
 from .kernel import (
+    Call,
     Check,
     Checked,
     Constant,
@@ -139,10 +140,34 @@ class _Run:
                 self.scan(s, env)
             case Sort():
                 sort_step(s, self.buffers)
+            case Call():
+                if not self.called(s):
+                    self.failed.add(self.number[id(s)])
             case Search():
                 search(s, self.buffers)
             case Select():
                 select(s, self.buffers)
+
+    def called(self, s: Call) -> bool:
+        """What the op's reference makes, into the last arguments; whether it succeeded."""
+        op = ALL[s.op]
+        assert op.routine is not None
+        count = len(op.routine.takes)
+        arrays = [self.buffers[name] for name in s.arguments]
+        taken = {axis for core in op.routine.takes for axis in core}
+        sizes = {
+            axis: size
+            for array, core in zip(arrays, s.core)
+            for axis, size in zip(core, array.shape[array.ndim - len(core) :])
+            if axis not in taken
+        }
+        inputs = [array.copy() for array in arrays[:count]]
+        made = op.reference(self.buffers[s.table], *inputs, **sizes)
+        tensors = made if isinstance(made, tuple) else (made,)
+        outs = [arrays[0], *arrays[count:]] if op.routine.writes else arrays[count:]
+        for out, tensor in zip(outs, tensors):
+            out[...] = tensor
+        return not s.fails or tensors[-1] is None
 
     def let(self, s: Let, env: Env) -> Any:
         args = [env[name] for name in s.args]

@@ -276,9 +276,28 @@ class Select:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``call op of table(arguments)``: a routine of a library on every problem; a whole kernel.
+
+    table: the buffer of the library's routines; the row of `op` and the first argument's dtype has
+    the address and what the routine wants to be handed. core: the names of
+    the core axes of each argument, the last ones of its buffer; in the order of their first
+    appearance their sizes are handed to the routine. fails: whether the routine can, which the
+    floating-point flag says.
+    """
+
+    table: str
+    op: str
+    arguments: tuple[str, ...]
+    core: tuple[tuple[str, ...], ...]
+    fails: bool = False
+    location: Location | None = None
+
+
 Statement = (
     Let | Constant | IndexValue | Load | Store | Check | Update
-    | Parallel | For | Loop | If | Reduce | Scan | Local | Sort | Search | Select
+    | Parallel | For | Loop | If | Reduce | Scan | Local | Sort | Search | Select | Call
 )  # fmt: skip
 
 
@@ -336,12 +355,13 @@ def failures(kernel: Kernel) -> tuple[Location | None, ...]:
     return tuple(s.location for s in fallible(kernel.body))
 
 
-def fallible(body: tuple[Statement, ...]) -> tuple[Load | Store | Update | Check, ...]:
+def fallible(body: tuple[Statement, ...]) -> tuple[Load | Store | Update | Check | Call, ...]:
     """The statements that can fail, in the order of the text."""
     return tuple(
         s
         for s in walk(body)
         if isinstance(s, Check)
+        or (isinstance(s, Call) and s.fails)
         or (
             isinstance(s, Load | Store | Update)
             and any(isinstance(index, Checked) for index in s.index)

@@ -35,6 +35,7 @@ from .kernel import (
     Update,
     walk,
 )
+from .library import is_library, lower_library
 from .lowering_values import Key, Values
 from .monoids import combining
 from .movement import Indices, broadcast_index, is_join, join_starts, update_position
@@ -62,6 +63,8 @@ def lower(region: Region) -> Lowered:
     """The kernel of a region. Raises Unlowered."""
     if is_sort(region):
         return lower_sort(region)
+    if is_library(region):
+        return lower_library(region)
     return _Lowering(region).run()
 
 

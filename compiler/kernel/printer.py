@@ -13,6 +13,7 @@ from typing import Any
 from ..dims import Dim, Size, dim_text
 from ..types import DType
 from .kernel import (
+    Call,
     Check,
     Checked,
     Constant,
@@ -133,6 +134,8 @@ def _line(s: Statement) -> str:
             return f"sort {s.source} -> {s.gives} {s.result} by {s.stage}{using}"
         case Search():
             return f"search {s.source} for {s.wanted} -> {s.side} of {s.result}"
+        case Call():
+            return f"call {s.op} of {s.table}({', '.join(s.arguments)})"
         case Select():
             return f"select {s.size} of {s.source} -> {s.result}"
         case Local():

@@ -21,6 +21,7 @@ from ..dims import Dim, Size
 from ..errors import error
 from ..types import BOOL, I64, DType
 from .kernel import (
+    Call,
     Check,
     Checked,
     Constant,
@@ -172,6 +173,8 @@ class _Judge:
             self.sizes((s.index,), symbols, s.name)
         elif isinstance(s, Sort):
             self.lone(s.source, s.result, s.keys, s.other, s.moved, s.counts, s.ends)
+        elif isinstance(s, Call):
+            self.lone(s.table, *s.arguments)
         elif isinstance(s, Search):
             self.lone(s.source, s.wanted, s.result)
         elif isinstance(s, Select):
@@ -189,7 +192,7 @@ class _Judge:
     def lone(self, *buffers: str | None) -> None:
         """A statement that is a whole kernel."""
         if not self.alone:
-            self.say("sort or search is not the only statement of its kernel")
+            self.say("sort, search or call is not the only statement of its kernel")
         for name in buffers:
             if name is not None and name not in self.ranks:
                 self.say(f"{name} is no buffer")

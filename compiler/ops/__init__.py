@@ -18,6 +18,7 @@ from .effect import EFFECT
 from .elementwise import ELEMENTWISE
 from .flow import FLOW
 from .gather import GATHER
+from .library import LIBRARY
 from .movement import MOVEMENT
 from .reduction import REDUCTION
 from .sliding import SLIDING
@@ -38,6 +39,7 @@ ALL: Mapping[str, OpDef] = MappingProxyType(
             CONVOLUTION,
             GATHER,
             SORTING,
+            LIBRARY,
             STATE,
             EFFECT,
             STRUCTURAL,

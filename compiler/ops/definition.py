@@ -90,13 +90,33 @@ class Emitter(Protocol):
 
 
 # rule(emit, node, cotangents), one cotangent per result -> cotangent or None per operand. A
-# cotangent is a value of the graph; None stands for zero (for tokens it always is None). Rules of
-# elementwise ops are written as if shapes were equal; the transform undoes broadcasting.
+# cotangent is a value of the graph; None stands for zero, and is what there is for tokens and for
+# results that nobody used. Rules of elementwise ops are written as if shapes were equal; the
+# transform undoes broadcasting.
 Gradient = Callable[..., Sequence[Any]]
 
 # rule(emit, operands, attrs) -> a value (or one per result) that means the same in the op's one
 # canonical form, or None where the node already is in it. The builder asks, types are judged.
 Canonical = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A routine of a library that ships with NumPy, called as NumPy calls it: the inner loop of a
+    generalized ufunc, which does one problem after the other.
+
+    module, ufunc: where NumPy has it, below `numpy`. takes, gives: the names of the core axes of
+    each operand and result, its last ones; the axes before them count problems. fails: whether it
+    can, which it says by the floating-point flag for invalid operations. writes: whether it
+    changes its first operand, a copy of which then is the first result.
+    """
+
+    module: str
+    ufunc: str
+    takes: tuple[tuple[str, ...], ...]
+    gives: tuple[tuple[str, ...], ...]
+    fails: bool = False
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +132,8 @@ class OpDef:
     gradient: reverse rule, None where the op has none.
     canonical: rewrites other spellings of one meaning as nodes are made.
     ufunc: name of the NumPy ufunc that users call for it, where there is one.
+    routine: what computes it, for library ops.
+    failure: the code of what goes wrong in nodes without an attribute `code`.
     """
 
     name: str
@@ -124,6 +146,8 @@ class OpDef:
     canonical: Canonical | None = None
     facts: Facts = field(default_factory=Facts)
     ufunc: str | None = None
+    routine: Routine | None = None
+    failure: str = "TM230"
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -16,16 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from ..types import TOKEN, Type
+from ..types import TOKEN, DType, Type
 from .attributes import dtype_kind, exactly, only_tensor, tensor
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
 
 
 def _check_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     dtype_kind(only_tensor(operands), "b", "bools")
-    (code,) = exactly(attrs, "code")
+    code, *rest = exactly(attrs, "code", *attrs.keys() & {"dtype"})
     if not isinstance(code, str):
         raise SignatureError("TM203", f"needs an error code, got {code!r}")
+    if not all(isinstance(part, DType) for part in rest):
+        raise SignatureError("TM203", f"needs an element type, got {rest[0]!r}")
     return (TOKEN,)
 
 
@@ -67,7 +69,7 @@ def _shown(value: Any, spec: str) -> str:
     return np.array2string(array, formatter=shown)
 
 
-def _check(ok: Any, code: str) -> str | None:
+def _check(ok: Any, code: str, dtype: DType | None = None) -> str | None:
     return None if np.all(ok) else ""
 
 
@@ -81,7 +83,8 @@ check = OpDef(
     reference=_check,
     structure=Structure.EFFECT,
     facts=Facts(can_fail=True, differentiable=False),
-    doc="Fail the whole call with the error `code` unless every element is true.",
+    doc="Fail the whole call with the error `code` unless every element is true. `dtype`, where it "
+    "is given, is the element type that the error speaks of.",
 )
 
 print_ = OpDef(

@@ -32,6 +32,7 @@ from ..ops.movement import reshape, slice_
 from ..ops.shaping import zeros_like
 from ..records import replace
 from ..types import I64, TensorType
+from .reach import carried_between, carried_pairs, tensors_of
 
 # gradients(builder, outputs, inputs, cotangents) of grad.py, with the rules in use.
 Gradients = Callable[
@@ -111,9 +112,14 @@ def _scan(
     carried, stacked = node.attrs["carried"], node.attrs["stacked"]
     (region,) = node.regions
     body = _Backward(region, gradients)
-    tensors = [r for r in region.results if isinstance(r.type, TensorType)]
-    carries = [at for at in range(carried) if _carries(region.params[at])]
+    tensors = tensors_of(region.results)
     ys = [at for at in range(carried, len(tensors)) if _at(cts, at) is not None]
+    carries = carried_between(
+        region,
+        {param for param, want in zip(region.params, wanted) if want},
+        [v for at, v in enumerate(tensors) if _at(cts, at) is not None],
+        carried_pairs(node),
+    )
     rows = [at for at in range(carried, carried + stacked) if wanted[at]]
     uses = [at for at in range(carried + stacked, len(node.operands)) if wanted[at]]
 
@@ -173,7 +179,7 @@ def _become_scan(builder: Builder, node: Node) -> None:
     counter, *params = region.params
     inner.params = [*params[:carried], counter, *params[carried:]]
     following = inner.emit("add", (counter, inner.constant(1, I64)))
-    tensors = [r for r in region.results if isinstance(r.type, TensorType)]
+    tensors = tensors_of(region.results)
     tokens = region.results[len(tensors) :]
     made = inner.finish([*tensors, following], tokens)
     node.regions = (replace(made, results=(*tensors, following, *tokens)),)
@@ -189,7 +195,7 @@ def _become_scan(builder: Builder, node: Node) -> None:
 def _widen(builder: Builder, node: Node, values: Sequence[Value]) -> list[Value]:
     """Let a scan stack these values of its region, too; the stacks."""
     (region,) = node.regions
-    tensors = [r for r in region.results if isinstance(r.type, TensorType)]
+    tensors = tensors_of(region.results)
     tokens = region.results[len(tensors) :]
     node.regions = (replace(region, results=(*tensors, *values, *tokens)),)
     length = node.attrs["length"]
@@ -199,7 +205,7 @@ def _widen(builder: Builder, node: Node, values: Sequence[Value]) -> list[Value]
 
 def _add_results(builder: Builder, node: Node, types: Sequence[TensorType]) -> list[Value]:
     """Further results of a node, before its token."""
-    tensors = [r for r in node.results if isinstance(r.type, TensorType)]
+    tensors = tensors_of(node.results)
     tokens = node.results[len(tensors) :]
     made = [
         Value(builder.names.claim(node.op.name), typ, node, len(tensors) + at)
@@ -308,10 +314,6 @@ def _copied(builder: Builder, graph: Graph) -> Mapping[Value, Value]:
 
 
 # -- words
-
-
-def _carries(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.dtype.kind in "fc"
 
 
 def _at(cts: Cotangents, at: int) -> Value | None:

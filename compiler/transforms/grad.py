@@ -18,8 +18,8 @@ Conventions:
 
 Invariants: nothing here recurses; work is linear in the nodes between inputs and outputs; a node
 made for the gradient of another has its place in the user's program and its device.
-Not here: the rules (with their ops), branches and loops (flow.py), which outputs a user may
-differentiate (frontend).
+Not here: the rules (with their ops), branches and loops (flow.py), what depends on what (reach.py),
+which outputs a user may differentiate (frontend).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ..ops.definition import Gradient, Structure
 from ..ops.shaping import filled, sum_to, zeros_like
 from ..types import TensorType
 from .flow import flow_cotangents
+from .reach import between, carries, reached
 
 # The rule for a node, None where its results do not depend smoothly on its operands.
 RuleOf = Callable[[Node], Gradient | None]
@@ -66,8 +67,9 @@ def gradients(
     output is weighted by ones. rule_of: where a rule comes from, for functions that bring their
     own.
     """
-    nodes, reached = _between(builder.nodes, outputs, inputs)
-    reverse = _Reverse(builder, rule_of, reached)
+    found = reached(builder.nodes, inputs)
+    nodes, _ = between(builder.nodes, outputs, found)
+    reverse = _Reverse(builder, rule_of, found)
     for output, cotangent in zip(outputs, cotangents or [None] * len(outputs), strict=True):
         if cotangent is None and cotangents is not None:
             continue
@@ -91,7 +93,7 @@ def gradient_graph(
     tensors = [value for value in graph.results if isinstance(value.type, TensorType)]
     tokens = [value for value in graph.results if not isinstance(value.type, TensorType)]
     builder = Builder.extending(graph)
-    chosen = [v for v in tensors if _carries(v)] if outputs is None else outputs
+    chosen = [v for v in tensors if carries(v)] if outputs is None else outputs
     found = gradients(builder, chosen, inputs, cotangents, rule_of)
     made = [zeros_like(builder, v) if g is None else g for v, g in zip(inputs, found)]
     finished = builder.finish([], tokens)
@@ -112,7 +114,7 @@ class _Reverse:
 
     def seed(self, output: Value, cotangent: Value | None) -> None:
         """Weight an output."""
-        if not _carries(output):
+        if not carries(output):
             raise error("TM120", f"%{output.name} is {output.type!r}, which has no gradient")
         if cotangent is None:
             shape = output.tensor.shape
@@ -151,26 +153,22 @@ class _Reverse:
             rule = self._rule_of(node)
             if rule is None:
                 return
-            cts = [self._complete(r, ct) for r, ct in zip(node.results, arrived)]
-            for operand, made in zip(node.operands, rule(self._builder, node, cts)):
+            some = [ct for ct in arrived if ct is not None]
+            for operand, made in zip(node.operands, rule(self._builder, node, arrived)):
                 if made is not None and operand in self._reached:
-                    self._pass_on(node, operand, made, [ct for ct in cts if ct is not None])
+                    self._pass_on(node, operand, made, some)
 
     def _through_flow(self, node: Node, arrived: Sequence[Value | None]) -> None:
         operands = node.operands  # before a loop is changed
         wanted = [operand in self._reached for operand in operands]
+        smooth = [ct if r in self._reached else None for r, ct in zip(node.results, arrived)]
+        if all(cotangent is None for cotangent in smooth):
+            return
         inner = partial(gradients, rule_of=self._rule_of)
-        found = flow_cotangents(self._builder, node, arrived, wanted, inner)
+        found = flow_cotangents(self._builder, node, smooth, wanted, inner)
         for operand, made in zip(operands, found, strict=True):
             if made is not None and operand in self._reached:
                 self._pass_on(node, operand, made, [])
-
-    def _complete(self, result: Value, cotangent: Value | None) -> Value | None:
-        """Zeros for a tensor result nobody used, beside one that somebody did."""
-        if cotangent is not None or not _carries(result):
-            return cotangent
-        made: Value = zeros_like(self._builder, result)
-        return made
 
     def _pass_on(self, node: Node, operand: Value, made: Value, cts: list[Value]) -> None:
         builder = self._builder
@@ -207,27 +205,6 @@ class _Reverse:
         return kept
 
 
-def _between(
-    nodes: Sequence[Node], outputs: Sequence[Value], inputs: Sequence[Value]
-) -> tuple[list[Node], set[Value]]:
-    """Nodes on a path of floating values from an input to an output, in order; and all values
-    that such paths reach from the inputs."""
-    reached = {value for value in inputs if _carries(value)}
-    forward = []
-    for node in nodes:
-        if any(operand in reached for operand in node.operands):
-            reached.update(result for result in node.results if _carries(result))
-            forward.append(node)
-    needed = set(outputs)
-    path = []
-    for node in reversed(forward):
-        if any(result in needed for result in node.results):
-            needed.update(operand for operand in node.operands if operand in reached)
-            path.append(node)
-    path.reverse()
-    return path, reached
-
-
 @contextmanager
 def _standing_at(builder: Builder, node: Node) -> Iterator[None]:
     """Make nodes with the place and device of `node`."""
@@ -237,11 +214,6 @@ def _standing_at(builder: Builder, node: Node) -> Iterator[None]:
         yield
     finally:
         builder.location, builder.device, builder._locate = saved
-
-
-def _carries(value: Value) -> bool:
-    """Whether a gradient can flow through `value`: a floating or complex tensor."""
-    return isinstance(value.type, TensorType) and value.type.dtype.kind in "fc"
 
 
 def _is_select(value: Value) -> bool:

@@ -31,6 +31,7 @@ from ..compiler.records import replace
 from ..printing import callback
 from ..tracing.access import Access, AttributeStep, CellContent, FlatArgument, GlobalName, Root
 from ..tracing.guards import (
+    AxesGuard,
     CaptureGuard,
     ScalarGuard,
     SizeGuard,
@@ -171,7 +172,7 @@ class _Inputs:
         for guard in self.traced.trace.guards:
             if isinstance(guard, SizeGuard):
                 self.relations.append(SizeRelation(guard.left, guard.relation, guard.right))
-            elif isinstance(guard, StridesGuard | CaptureGuard):
+            elif isinstance(guard, StridesGuard | AxesGuard | CaptureGuard):
                 self._check(guard)
 
     def add_sharings(self) -> None:
@@ -193,9 +194,9 @@ class _Inputs:
         leaf = self.traced.trace.inputs[position].leaf
         return self._captured_at[position] if leaf is None else self.leaf_at[leaf]
 
-    def _check(self, guard: StridesGuard | CaptureGuard) -> None:
+    def _check(self, guard: StridesGuard | AxesGuard | CaptureGuard) -> None:
         """A guard that Python tests: a predicate on the argument, or on what is outside."""
-        if isinstance(guard, StridesGuard):
+        if isinstance(guard, StridesGuard | AxesGuard):
             where = self.leaf_places[guard.leaf]
             test = _strides_test(guard)
             self.add(replace(where, kind=Kind.CHECK, type=test))
@@ -285,7 +286,7 @@ def _type_test(kind: type) -> Callable[[object], bool]:
     return lambda thing: type(thing) is kind
 
 
-def _strides_test(guard: StridesGuard) -> Callable[[object], bool]:
+def _strides_test(guard: StridesGuard | AxesGuard) -> Callable[[object], bool]:
     return lambda array: guard.holds({guard.leaf: array})  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,10 @@ class Dispatcher:
     native: Any = None
     versions: list[Version] = field(default_factory=list)
     history: list[Compilation] = field(default_factory=list)
+    forms: dict[Any, Dispatcher] = field(default_factory=dict)  # see variadic.py
+    form_of: Callable[[Sequence[Any], Mapping[str, Any]], Dispatcher] | None = None
     _freed: set[tuple[int, int]] = field(default_factory=set)
+    _changed: str = ""  # what the last version was given up for
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _tracing: threading.local = field(default_factory=threading.local)
 
@@ -98,6 +101,10 @@ class Dispatcher:
         ]
         self.native = engine.native().new_function(parameters, self.slow, self.fail, self)
         return self.native
+
+    def serving(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Dispatcher:
+        """The dispatcher of these arguments: itself, or that of their form where it is variadic."""
+        return self if self.form_of is None else self.form_of(args, keywords)
 
     def slow(self, *args: Any, **keywords: Any) -> Any:
         """What the native entry calls when no version accepts the arguments."""
@@ -128,6 +135,14 @@ class Dispatcher:
                         version = self.compile(call)
                 finally:
                     self._tracing.active = False
+        try:
+            return self._run(version, call, values)
+        finally:
+            if version.traced.changed:
+                self.give_up(version)
+
+    def _run(self, version: Version, call: FlatCall, values: Sequence[Any]) -> Any:
+        """Call with a version that accepts the arguments."""
         if call.changed:
             return self._call_normal(call, values, version.traced)
         again, names = self.signature.call(values)
@@ -181,6 +196,7 @@ class Dispatcher:
             self.function, self.signature, call, names, frozenset(self._freed), self._statics(call)
         )
         version = self._made(traced)
+        self._changed = ""
         self.versions.append(version)
         self._evict()
         signature = ", ".join(
@@ -229,6 +245,8 @@ class Dispatcher:
         with self._lock:
             while self.versions:
                 self._drop(self.versions.pop())
+            for form in self.forms.values():
+                form.clear()
 
     def leaf_names(self, call: FlatCall) -> list[str]:
         """A name for each leaf, such as ``params['w'][0]``."""
@@ -247,9 +265,19 @@ class Dispatcher:
         return next((v for v in self.versions if v.traced.mismatch(call) is None), None)
 
     def _reason(self, call: FlatCall) -> str:
+        if self._changed:
+            return f"{self._changed} was changed by the function, which looks at it"
         if not self.versions:
             return "first call"
         return self.versions[-1].traced.mismatch(call) or "evicted before"
+
+    def give_up(self, version: Version) -> None:
+        """Drop a version whose function has changed what it looked at: the next call sees that."""
+        with self._lock:
+            if version in self.versions:
+                self.versions.remove(version)
+                self._drop(version)
+            self._changed = version.traced.changed
 
     def _evict(self) -> None:
         while len(self.versions) > LIMIT:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+import numpy as np
+
 from ..backends.llvm.native.control import Failure
 from ..compiler.errors import CODES, error
 from ..compiler.plan import ExecutionPlan
@@ -29,7 +31,15 @@ def raise_failure(
     assert plan is not None, "a kernel reported a failure of a version that is gone"
     place = plan.error_places[node]
     sentence = _SENTENCES.get(place.code, CODES[place.code].title)
-    raise error(place.code, sentence.format(*payload), place=place.location)
+    text = sentence.format(*payload, dtype=_range(place.dtype))
+    raise error(place.code, text, place=place.location)
+
+
+def _range(dtype: str) -> str:
+    if not dtype:
+        return "its element type"
+    limits = np.iinfo(dtype)
+    return f"{dtype}, which holds {limits.min} to {limits.max}"
 
 
 _SENTENCES = {
@@ -44,6 +54,8 @@ _SENTENCES = {
     "TM258": "bins or quantiles are not in order or not in range",
     "TM261": "All-NaN slice encountered",
     "TM262": "Weights sum to zero, can't be normalized",
+    "TM274": "the matrix has no full rank, so there are no residuals: np.linalg.pinv(a) @ b is the "
+    "solution for any rank",
     "TM263": "Geometric sequence cannot include zero",
-    "TM246": "a Python integer does not fit the element type it is combined with",
+    "TM246": "Python integer out of bounds for {dtype}",
 }

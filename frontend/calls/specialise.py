@@ -91,6 +91,7 @@ class Traced:
     tree, specs: structure and leaves of the arguments. symbol_places: the (leaf, axis) whose
     extent each symbol is. rebound: what the function does to containers of the arguments; where
     it does anything, what is returned is a pair of its results and the values they are given.
+    changed: what the function both looks at and changes, so that this is right for one call only.
     """
 
     tree: Tree
@@ -100,6 +101,7 @@ class Traced:
     trace: TraceResult
     rebound: tuple[Rebound, ...] = ()
     sharings: tuple[Sharing, ...] = ()
+    changed: str = ""
 
     def mismatch(self, call: FlatCall) -> str | None:
         """Why this version cannot serve `call`: argument, old and new value. None if it can."""
@@ -262,16 +264,26 @@ def _trace_once(
         flatten=flatten_all,
         sharings=sharings,
     )
-    result = replace(result, guards=_lasting(result.guards, call))
-    return Traced(call.tree, tuple(specs), tuple(names), places, result, rebound, sharings)
+    lasting, broken = _lasting(result.guards, call)
+    changed = next((path for path in broken if path in result.looked_at), "")
+    result = replace(result, guards=lasting)
+    return Traced(call.tree, tuple(specs), tuple(names), places, result, rebound, sharings, changed)
 
 
-def _lasting(guards: Sequence[Guard], call: FlatCall) -> tuple[Guard, ...]:
-    """Guards but those on what the function itself changed while it was traced.
+def _lasting(guards: Sequence[Guard], call: FlatCall) -> tuple[tuple[Guard, ...], list[str]]:
+    """Guards but those on what the function itself changed while it was traced, and their paths.
 
-    Such a change (a list appended to, a counter) is an effect of tracing: it happens once.
+    Such a change (a list appended to) is an effect of tracing: it happens once, unless the
+    function looks at what it changes.
     """
-    return tuple(g for g in guards if not isinstance(g, CaptureGuard) or g.holds(call.leaves))
+    lasting: list[Guard] = []
+    broken: list[str] = []
+    for guard in guards:
+        if isinstance(guard, CaptureGuard) and not guard.holds(call.leaves):
+            broken.append(guard.path)
+        else:
+            lasting.append(guard)
+    return tuple(lasting), broken
 
 
 def _describe(

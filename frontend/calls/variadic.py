@@ -8,6 +8,7 @@ Not here: anything about a form once its parameters are fixed (dispatch.py).
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import engine
@@ -22,18 +23,21 @@ Form = tuple[int, tuple[str, ...]]
 
 def variadic(dispatcher: Dispatcher) -> Any:
     """The native callable of a variadic function."""
-    forms: dict[Form, Dispatcher] = {}
+
+    def form_of(args: Sequence[Any], keywords: Mapping[str, Any]) -> Dispatcher:
+        dispatcher.signature.bind(args, keywords)
+        form: Form = (len(args), tuple(keywords))
+        inner = dispatcher.forms.get(form)
+        if inner is None:
+            inner = dispatcher.forms[form] = _fixed(dispatcher, form)
+            inner.make_native()
+        return inner
 
     @for_users
     def slow(*args: Any, **keywords: Any) -> Any:
-        dispatcher.signature.signature.bind(*args, **keywords)
-        form = (len(args), tuple(keywords))
-        inner = forms.get(form)
-        if inner is None:
-            inner = forms[form] = _fixed(dispatcher, form)
-            inner.make_native()
-        return inner.native(*args, **keywords)
+        return form_of(args, keywords).native(*args, **keywords)
 
+    dispatcher.form_of = form_of
     unused: list[Parameter] = []
     dispatcher.native = engine.native().new_function(unused, slow, dispatcher.fail, dispatcher)
     return dispatcher.native

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import sys
 from collections.abc import Iterator
 from types import CodeType
+from typing import Any
+
+# Ways to call a function of a module, or a method.
+_CALLING = frozenset(("PUSH_NULL", "CACHE"))
+_ALIKE = {"LOAD_METHOD": "LOAD_ATTR"}
 
 
 @functools.lru_cache(maxsize=2048)
@@ -72,3 +78,25 @@ def nested(code: CodeType) -> Iterator[CodeType]:
         at = pending.pop()
         yield at
         pending.extend(const for const in at.co_consts if isinstance(const, CodeType))
+
+
+def does_the_same(a: CodeType, b: CodeType) -> bool:
+    """Whether two code objects of one name and line come from the same text. How names of modules
+    are called depends on what else was compiled with them."""
+    if (a.co_name, a.co_firstlineno) != (b.co_name, b.co_firstlineno):
+        return False
+    pairs = itertools.zip_longest(_steps(a), _steps(b))
+    return all(
+        does_the_same(left[1], right[1])
+        if left and right and isinstance(left[1], CodeType) and isinstance(right[1], CodeType)
+        else left == right
+        for left, right in pairs
+    )
+
+
+def _steps(code: CodeType) -> Iterator[tuple[str, Any]]:
+    """What each instruction does, but for places in the code."""
+    for step in dis.get_instructions(code):
+        if step.opname not in _CALLING:
+            jumps = step.opcode in dis.hasjrel or step.opcode in dis.hasjabs
+            yield _ALIKE.get(step.opname, step.opname), None if jumps else step.argval

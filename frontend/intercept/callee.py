@@ -16,6 +16,9 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from ..loading import load
 from ..numpy import calling
 from ..numpy.alternatives import has_advice
 from ..numpy.names import is_special
@@ -105,6 +108,8 @@ def callee(function: Any) -> Any:
 
 def _stand_in(function: Any, trace: Trace) -> Any:
     kind = type(function)
+    if isinstance(function, np.vectorize) and callable(function.pyfunc):
+        return _vectorized(function)
     if kind is types.FunctionType:
         return user_function(function, trace)
     if kind is types.MethodType:
@@ -138,6 +143,17 @@ def _stand_in(function: Any, trace: Trace) -> Any:
     if kind is functools._lru_cache_wrapper:
         return callee(function.__wrapped__)
     return function
+
+
+def _vectorized(made: Any) -> Callable[..., Any]:
+    """An instance of np.vectorize: its Python function is one of the user's."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if not numpy_functions.has_arrays((*args, *keywords.values())):
+            return numpy_functions.as_constant(made(*args, **keywords))
+        return load("numpy.vectorized").call_vectorized(made, callee(made.pyfunc), args, keywords)
+
+    return call
 
 
 def user_function(function: types.FunctionType, trace: Trace) -> Any:

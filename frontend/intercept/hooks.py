@@ -21,9 +21,11 @@ from ..numpy.selection import Selection
 from ..tracing.access import Access, HeldObject
 from ..tracing.capture import capture
 from ..tracing.number import TracedNumber
+from ..tracing.paths import CONTAINERS
 from ..tracing.source import is_library_file
 from ..tracing.state import Trace, current, stored_outside
 from ..tracing.tensor import TracedArray, TracedScalar
+from . import plain_flow
 from .callee import callee
 
 _IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -38,7 +40,16 @@ _ARRAYS: frozenset[type] = frozenset((TracedArray, Selection))
 
 
 def load(item: Any) -> Any:
-    """A global or free variable: an array becomes a traced one."""
+    """A global or free variable: an array becomes a traced one, a container may be looked at."""
+    if isinstance(item, CONTAINERS):
+        trace = current()
+        if trace is not None and trace.paths is not None:
+            trace.paths.read(item)
+        return item
+    return _shown(item)
+
+
+def _shown(item: Any) -> Any:
     if type(item) in _ARRAYS or not isinstance(item, np.ndarray):
         return item
     trace = current()
@@ -47,6 +58,11 @@ def load(item: Any) -> Any:
 
 def attribute(owner: Any, name: str) -> Any:
     """``owner.name``"""
+    return load(attribute_base(owner, name))
+
+
+def attribute_base(owner: Any, name: str) -> Any:
+    """``owner.name`` of which an attribute or item is taken."""
     kind = type(owner)
     if kind is ModuleType:
         found = getattr(owner, name)
@@ -64,7 +80,7 @@ def attribute(owner: Any, name: str) -> Any:
     found = getattr(owner, name)
     if trace.paths is not None and type(found) is not TracedArray:
         trace.paths.attribute(owner, name, found)
-    return load(found)
+    return _shown(found)
 
 
 def _module_attribute(module: ModuleType, name: str, found: Any) -> Any:
@@ -75,7 +91,7 @@ def _module_attribute(module: ModuleType, name: str, found: Any) -> Any:
     if file is not None and not is_library_file(file):
         read = Access(HeldObject(module)).attribute(name)
         trace.paths.note(found, f"{module.__name__}.{name}", read)
-    return load(found)
+    return _shown(found)
 
 
 def _is_user_function(function: Any) -> bool:
@@ -85,6 +101,11 @@ def _is_user_function(function: Any) -> bool:
 
 def item(owner: Any, key: Any) -> Any:
     """``owner[key]``"""
+    return load(item_base(owner, key))
+
+
+def item_base(owner: Any, key: Any) -> Any:
+    """``owner[key]`` of which an attribute or item is taken."""
     kind = type(owner)
     if kind is TracedArray:
         return owner[key]
@@ -95,7 +116,8 @@ def item(owner: Any, key: Any) -> Any:
         return capture(trace, owner)[key]
     if kind in (list, tuple) and type(key) in _NAMED and not isinstance(key, int):
         key = operator.index(key)
-    return load(owner[key])
+    load(owner)
+    return _shown(owner[key])
 
 
 def store_item(value: Any, owner: Any, key: Any) -> None:
@@ -106,12 +128,18 @@ def store_item(value: Any, owner: Any, key: Any) -> None:
     owner[key] = value
 
 
-def augment_item(owner: Any, key: Any, name: str, value: Any) -> None:
-    """``owner[key] += value`` and its like."""
+def augment_item(owner: Any, key: Any, operation: str) -> Callable[[Any], None]:
+    """``owner[key] += value`` and its like, to be called with the value: what is there now is
+    read before the value is computed."""
     trace = current()
     if trace is not None:
-        owner = _to_be_written(trace, owner, key)
-    owner[key] = _IN_PLACE[name](load(owner[key]), value)
+        owner = _to_be_written(trace, load(owner), key)
+    found = load(owner[key])
+
+    def update(value: Any) -> None:
+        owner[key] = _IN_PLACE[operation](found, value)
+
+    return update
 
 
 def _to_be_written(trace: Trace, owner: Any, key: Any) -> Any:
@@ -133,16 +161,19 @@ def store_attribute(value: Any, owner: Any, name: str) -> None:
     setattr(owner, name, value)
 
 
-def augment_attribute(owner: Any, name: str, operation: str, value: Any) -> None:
-    """``owner.name += value`` and its like."""
-    trace = current()
+def augment_attribute(owner: Any, name: str, operation: str) -> Callable[[Any], None]:
+    """``owner.name += value`` and its like, to be called with the value: what is there now is
+    read before the value is computed."""
     found = getattr(owner, name)
-    if trace is None:
-        setattr(owner, name, _IN_PLACE[operation](found, value))
-    elif isinstance(found, np.ndarray) and not is_traced(found):
-        _IN_PLACE[operation](attribute(owner, name), value)
-    else:
-        store_attribute(_IN_PLACE[operation](found, value), owner, name)
+    held = isinstance(found, np.ndarray) and not is_traced(found) and current() is not None
+    read = attribute(owner, name) if held else found
+
+    def update(value: Any) -> None:
+        made = _IN_PLACE[operation](read, value)
+        if not held:
+            store_attribute(made, owner, name)
+
+    return update
 
 
 def augment_global(found: Any, operation: str, value: Any) -> Any:
@@ -176,7 +207,7 @@ def _loaded(items: Any) -> Iterator[Any]:
 def named(name: str, item: Any) -> Any:
     """``name = item``: a value without a name of its own takes this one."""
     if type(item) in _NAMED:
-        _take_name(name, item)
+        take_name(name, item)
         return item
     return load(item)
 
@@ -190,7 +221,8 @@ def named_all(names: tuple[str, ...], items: Any) -> Any:
     return items
 
 
-def _take_name(name: str, item: Any) -> None:
+def take_name(name: str, item: Any) -> None:
+    """Name the value of a traced item, if it has no name of the user's."""
     trace: Trace = item.tracing
     value = item._last_value() if type(item) is not TracedNumber else item.value
     node = value.node
@@ -203,8 +235,10 @@ def _take_name(name: str, item: Any) -> None:
 
 
 HOOKS: Mapping[str, Callable[..., Any]] = {
-    "callee": callee, "attribute": attribute, "item": item, "store_item": store_item,
-    "augment_item": augment_item, "store_attribute": store_attribute,
-    "augment_attribute": augment_attribute, "augment_global": augment_global, "load": load,
-    "iterate": iterate, "named": named, "named_all": named_all, "slice": slice,
+    **plain_flow.HOOKS,
+    "callee": callee, "attribute": attribute, "attribute_base": attribute_base, "item": item,
+    "item_base": item_base, "store_item": store_item, "augment_item": augment_item,
+    "store_attribute": store_attribute, "augment_attribute": augment_attribute,
+    "augment_global": augment_global, "load": load, "iterate": iterate, "named": named,
+    "named_all": named_all, "slice": slice,
 }  # fmt: skip

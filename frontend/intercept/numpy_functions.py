@@ -1,8 +1,9 @@
 """NumPy's functions as intercepted code calls them.
 
 Those that make arrays always make traced ones, since the function may write traced values into
-them. The others go to their handler when an argument is traced or is an array; called on plain
-numbers they run at once, and an array they make becomes a constant of the trace.
+them; those that call functions always hand them traced ones. The others go to their handler when
+an argument is traced or is an array; called on plain numbers they run at once, and an array they
+make becomes a constant of the trace.
 
 Not here: the handlers (numpy/).
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numpy import creation, ranges
+from ..numpy import calling, creation, ranges
 from ..numpy.dispatch import DISPATCH, FUNCTIONS, handler_of
 from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
@@ -26,7 +27,7 @@ from ..tracing.tensor import fresh
 
 _MAKERS = frozenset(
     function
-    for function in (*creation.FUNCTIONS, *ranges.FUNCTIONS)
+    for function in (*creation.FUNCTIONS, *ranges.FUNCTIONS, *calling.FUNCTIONS)
     if function not in (np.zeros_like, np.ones_like, np.empty_like, np.full_like)
 ) | {np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 
@@ -55,6 +56,7 @@ def numpy_function(function: Any) -> Callable[..., Any]:
         return as_constant(function(*args, **keywords))
 
     call.__name__ = getattr(function, "__name__", "function")
+    call.__dict__["stands_for"] = function
     return call
 
 

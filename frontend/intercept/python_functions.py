@@ -87,14 +87,57 @@ def _one_element_is_a_number() -> bool:
             return False
 
 
+def traced_pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    """pow; with a modulus it is of Python's integers only, so the numbers are fixed."""
+    parts = (base, exp, mod)
+    if mod is None:
+        return pow(base, exp)
+    if any(isinstance(part, np.ndarray | np.generic) for part in parts):
+        kinds = ", ".join(repr(_type_name(part.__class__)) for part in parts)
+        raise fail(
+            "TM202",
+            f"unsupported operand type(s) for ** or pow(): {kinds}",
+            hint="write x ** p % m",
+        )
+    if any(type(part) is TracedNumber for part in parts):
+        raise fail(
+            "TM111",
+            "pow() with a modulus is not supported for a number that is known only at run time",
+            hint="write x ** p % m where the power fits 64 bits, or name the numbers in "
+            "static_argnames",
+        )
+    return pow(*[_fixed(part, "pow() with a modulus needs its number") for part in parts])
+
+
+def _type_name(kind: type) -> str:
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _of_memory(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin that reads the memory of an array."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        if args and type(args[0]) in (TracedArray, TracedScalar, Selection):
+            raise fail(
+                "TM102",
+                f"{original.__name__}() needs the memory of {args[0]!r} while the function is "
+                "traced",
+                "its data is there only when the compiled function runs",
+                f"return the array and call {original.__name__}() on the result",
+            )
+        return original(*args, **keywords)
+
+    return call
+
+
 def traced_range(*args: Any) -> range:
     """range: a Python loop runs while tracing, so the numbers are fixed."""
-    return range(*[_fixed(item) for item in args])
+    reason = "a Python loop runs over range() of it while the function is traced"
+    return range(*[_fixed(item, reason) for item in args])
 
 
-def _fixed(item: Any) -> Any:
+def _fixed(item: Any, reason: str) -> Any:
     if type(item) is TracedSize:
-        reason = "a Python loop runs over range() of it while the function is traced"
         return item.tracing.sizes.specialise(item.size, reason)
     return item
 
@@ -149,6 +192,9 @@ def _weak_kind(item: Any) -> type | None:
 def traced_sum(items: Any, /, start: Any = 0) -> Any:
     """sum: over the first axis of an array, without widening, as ``+`` would."""
     if type(items) is TracedArray and items.ndim:
+        count = items.tensor_type.shape[0]
+        if items.tracing.sizes.equal(count, 0, "sum() of nothing is what it starts from"):
+            return start
         if items.dtype.kind == "b":
             return np.add(fold(np.add, items, 0), start)
         return np.add(fold(np.add, items, 0, dtype=items.dtype), start)
@@ -281,6 +327,10 @@ REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     complex: _conversion(complex),
     bool: _conversion(bool),
     range: traced_range,
+    pow: traced_pow,
+    memoryview: _of_memory(memoryview),
+    bytes: _of_memory(bytes),
+    bytearray: _of_memory(bytearray),
     type: traced_type,
     min: _extreme(min, "less", np.min),
     max: _extreme(max, "greater", np.max),

@@ -1,7 +1,9 @@
 """From a function to its rewritten code object, by way of its source file.
 
 The top-level statement that holds the function is rewritten and compiled under the user's file
-name; the function's code object is found in it again by name, line and column.
+name; the function's code object is found in it again by name, line and column. The file may have
+been edited since the function was made, so the statement is compiled as it is, too: only a
+function whose code is among that has this source.
 
 Invariants: a code object is looked for once; what cannot be found is None for ever.
 Not here: the rewriting, functions without source.
@@ -18,14 +20,15 @@ from typing import Any
 
 from tracemill.runtime.forks import held_across_forks
 
-from .bytecode import nested
-from .rewrite import Rewriter, hooks_placed
+from .bytecode import does_the_same, nested
+from .calls_of_hooks import with_hooks
+from .rewrite import Rewriter
 
 # Keyed by identity, since code objects of different files may be equal; kept alive by the values.
 _FOUND: dict[int, tuple[CodeType, CodeType | None]] = {}
 _MADE: dict[int, CodeType] = {}
 _MODULES: dict[str, tuple[int, ast.Module | None]] = {}
-_STATEMENTS: dict[int, tuple[ast.stmt, CodeType]] = {}
+_STATEMENTS: dict[int, tuple[ast.stmt, CodeType, CodeType]] = {}
 _ANNOTATIONS = 0x1000000  # the flag of `from __future__ import annotations`
 _LOCK = held_across_forks()
 
@@ -57,7 +60,7 @@ def _rewrite(code: CodeType, hooks: Mapping[str, Any]) -> CodeType | None:
         made
         for statement in module.body
         if _first_line(statement) <= code.co_firstlineno <= (statement.end_lineno or 0)
-        for made in _matching(code, _compiled(code, statement, hooks))
+        for made in _matching(code, *_compiled(code, statement, hooks))
     ]
     if len(candidates) > 1:
         candidates = [made for made in candidates if _end(made) == _end(code)]
@@ -87,30 +90,35 @@ def _parsed(filename: str) -> ast.Module | None:
     return module
 
 
-def _compiled(code: CodeType, statement: ast.stmt, hooks: Mapping[str, Any]) -> CodeType:
+def _compiled(
+    code: CodeType, statement: ast.stmt, hooks: Mapping[str, Any]
+) -> tuple[CodeType, CodeType]:
+    """A statement as it is written, and with hooks."""
     found = _STATEMENTS.get(id(statement))
     if found is None:
+        written = _code_of([statement], code)
         changed = Rewriter().visit(statement)
         body = changed if isinstance(changed, list) else [changed]
-        tree = ast.fix_missing_locations(ast.Module(body, []))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            future = code.co_flags & _ANNOTATIONS
-            whole = compile(tree, code.co_filename, "exec", future, dont_inherit=True)
-        found = _STATEMENTS[id(statement)] = statement, _with_hooks(whole, hooks)
-    return found[1]
+        found = statement, written, with_hooks(_code_of(body, code), hooks)
+        _STATEMENTS[id(statement)] = found
+    return found[1:]
 
 
-def _with_hooks(code: CodeType, hooks: Mapping[str, Any]) -> CodeType:
-    inner = tuple(
-        _with_hooks(const, hooks) if isinstance(const, CodeType) else const
-        for const in code.co_consts
-    )
-    return code.replace(co_consts=hooks_placed(inner, hooks))
+def _code_of(body: list[ast.stmt], like: CodeType) -> CodeType:
+    """Statements compiled as those of the file that `like` is from."""
+    tree = ast.fix_missing_locations(ast.Module(body, []))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        future = like.co_flags & _ANNOTATIONS
+        made: CodeType = compile(tree, like.co_filename, "exec", future, dont_inherit=True)
+    return made
 
 
-def _matching(code: CodeType, whole: CodeType) -> list[CodeType]:
-    """The code objects in `whole` that may be `code` rewritten."""
+def _matching(code: CodeType, written: CodeType, whole: CodeType) -> list[CodeType]:
+    """The code objects in `whole` that may be `code` rewritten; none if `code` is not written
+    there."""
+    if not any(does_the_same(code, inner) for inner in nested(written)):
+        return []
     return [
         made
         for made in nested(whole)

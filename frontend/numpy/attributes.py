@@ -10,8 +10,8 @@ from typing import Any
 from ..tracing.integer import user_size
 from ..tracing.state import fail
 from ..tracing.tensor import TracedArray
-from ..tracing.views import is_contiguous
 from . import conversion, movement
+from .memory_order import lies_in, settle_layout
 
 
 class Flags:
@@ -25,16 +25,12 @@ class Flags:
     @property
     def c_contiguous(self) -> bool:
         """Whether the array lies in memory in C order."""
-        array = self._array
-        array.tracing.fix_layout(array.base_memory.layout_of)
-        return is_contiguous(array.tensor_type.shape, array.element_strides())
+        return lies_in(self._array, "C")
 
     @property
     def f_contiguous(self) -> bool:
         """Whether the array lies in memory in Fortran order."""
-        array = self._array
-        array.tracing.fix_layout(array.base_memory.layout_of)
-        return is_contiguous(array.tensor_type.shape[::-1], array.element_strides()[::-1])
+        return lies_in(self._array, "F")
 
     contiguous = c_contiguous
     forc = property(lambda self: self.c_contiguous or self.f_contiguous)
@@ -69,7 +65,7 @@ def flags(a: Any) -> Any:
 def strides(a: Any) -> Any:
     """ndarray.strides, in bytes."""
     array = movement.view_of(a)
-    array.tracing.fix_layout(array.base_memory.layout_of)
+    settle_layout(array)
     return tuple(user_size(array.tracing, s * array.itemsize) for s in array.element_strides())
 
 

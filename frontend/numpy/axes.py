@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracemill.compiler.dims import Dim, Size, floor_divide, product
+from tracemill.compiler.errors import number_text
 from tracemill.compiler.ops.signature import shape_text
 
 from ..tracing.integer import TracedSize, plain_size
@@ -22,7 +23,8 @@ def one_axis(axis: Any, rank: int) -> int:
     """An axis counted from the front. Raises AxisError, TypeError."""
     index = operator.index(axis)
     if not -rank <= index < rank:
-        raise fail("TM220", f"axis {index} is out of bounds for array of dimension {rank}")
+        text = number_text(index)
+        raise fail("TM220", f"axis {text} is out of bounds for array of dimension {rank}")
     return index + rank if index < 0 else index
 
 

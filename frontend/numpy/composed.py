@@ -1,4 +1,4 @@
-"""Functions composed of others: clip, round, isclose, diff, meshgrid, norm.
+"""Functions composed of others: clip, round, isclose, diff, meshgrid.
 
 Not here: anything with an algorithm of its own.
 """
@@ -19,8 +19,9 @@ from .memory_order import ordered
 from .movement import view_of
 from .operands import MISSING, common_dtype, integer_limits, is_traced, value_of
 from .queries import iscomplexobj
+from .ranges import arange
 from .ufuncs import deliver
-from .words import broadcast_shapes, reshape, slice_axis
+from .words import broadcast_shapes, broadcast_to, reshape, slice_axis
 
 _MOST_DIGITS = 308  # 10.0 ** 309 is infinite to NumPy; Python refuses to compute it
 
@@ -174,7 +175,7 @@ def nan_to_num(
     if not copy and type(x) is TracedArray:
         x.write(made)
         return x
-    return result(trace, made)
+    return ordered(result(trace, made), [x])
 
 
 def isposinf(x: Any, out: Any = None) -> Any:
@@ -212,8 +213,11 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = MISSING, append: Any
     place = one_axis(axis, array.ndim)
     parts = [p for p in (prepend, a, append) if p is not MISSING]
     if len(parts) > 1:
-        like = [n if i != place else 1 for i, n in enumerate(array.shape)]
-        parts = [np.broadcast_to(p, like) if np.ndim(p) == 0 else p for p in parts]
+        like = tuple(n if i != place else 1 for i, n in enumerate(array.tensor_type.shape))
+        numbers = [
+            broadcast_to(trace, value_of(p), like) if np.ndim(p) == 0 else None for p in parts
+        ]
+        parts = [p if n is None else fresh(trace, n) for p, n in zip(parts, numbers)]
         array = view_of(np.concatenate(parts, axis=place))
     value = array.value
     op = "not_equal" if value.tensor.dtype is BOOL else "sub"
@@ -231,8 +235,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = MISSING, append: Any
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """np.vander"""
-    count = len(x) if N is None else operator.index(N)
-    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    count = np.shape(x)[0] if N is None else N
+    powers = arange(count) if increasing else arange(count)[::-1]
     dtype = np.promote_types(np.asarray(x).dtype if not is_traced(x) else x.dtype, int)
     return np.power(np.reshape(x, (-1, 1)).astype(dtype), powers)
 
@@ -273,46 +277,11 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def square_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """np.linalg.norm of vectors, and the Frobenius norm."""
-    value = value_of(x)
-    dtype = value.tensor.dtype
-    if dtype is BF16 or not (dtype.is_float or dtype.is_complex):  # to NumPy no inexact number
-        x = np.asarray(x).astype(float) if not is_traced(x) else x.astype(float)
-    vector = (
-        axis is not None
-        and not isinstance(axis, tuple)
-        or (axis is None and value.tensor.rank == 1)
-    )
-    if ord is None or (ord == 2 and vector) or (ord == "fro" and not vector):
-        if axis is None:
-            x = np.ravel(x)
-            made = np.sqrt(np.sum(_magnitudes(x)))
-            return np.reshape(made, (1,) * value.tensor.rank) if keepdims else made
-        return np.sqrt(np.sum(_magnitudes(x), axis=axis, keepdims=keepdims))
-    if not vector:
-        raise fail("TM111", f"np.linalg.norm of a matrix with ord={ord!r} is not supported")
-    size_ = np.abs(x)
-    if ord == np.inf:
-        return np.max(size_, axis=axis, keepdims=keepdims)
-    if ord == -np.inf:
-        return np.min(size_, axis=axis, keepdims=keepdims)
-    if ord == 0:
-        return np.sum((x != 0).astype(size_.dtype), axis=axis, keepdims=keepdims)
-    if ord == 1:
-        return np.sum(size_, axis=axis, keepdims=keepdims)
-    return np.power(np.sum(size_**ord, axis=axis, keepdims=keepdims), 1.0 / ord)
-
-
-def _magnitudes(x: Any) -> Any:
-    return np.square(np.real(x)) + np.square(np.imag(x)) if np.iscomplexobj(x) else np.square(x)
-
-
 FUNCTIONS: dict[Any, Any] = {
     np.clip: clip, np.round: round_, np.around: round_, np.fix: fix, np.isclose: isclose,
     np.allclose: allclose, np.array_equal: array_equal, np.nan_to_num: nan_to_num,
     np.isposinf: isposinf, np.isneginf: isneginf, np.sinc: sinc, np.angle: angle, np.diff: diff,
-    np.vander: vander, np.meshgrid: meshgrid, np.ediff1d: ediff1d, np.linalg.norm: square_norm,
+    np.vander: vander, np.meshgrid: meshgrid, np.ediff1d: ediff1d,
 }  # fmt: skip
 
 METHODS: dict[str, Any] = {"clip": clip_method, "round": round_}

@@ -17,7 +17,7 @@ from ..tracing.views import (
     Bits,
     Part,
 )
-from .memory_order import in_order
+from .memory_order import in_order, lies_in
 from .movement import alias, view_of
 from .operands import array_of
 
@@ -41,7 +41,7 @@ def astype(
             f"rule '{casting}'",
         )
     trace = running()
-    if not copy and array.dtype == wanted.numpy:
+    if not copy and array.dtype == wanted.numpy and lies_in(array, order):
         return array
     value = trace.cast(array.value, wanted)
     if type(array) is TracedScalar:
@@ -51,8 +51,12 @@ def astype(
 
 
 def view(a: Any, dtype: Any = None, type: Any = None) -> Any:
-    """ndarray.view to a dtype of the same width."""
-    array = view_of(a)
+    """ndarray.view to a dtype of the same width; of a scalar it is a scalar."""
+    made = _viewed(view_of(a), dtype)
+    return TracedScalar(made.tracing, made.value) if isinstance(a, TracedScalar) else made
+
+
+def _viewed(array: TracedArray, dtype: Any) -> TracedArray:
     if dtype is None or dtype is np.ndarray:
         return alias(array)
     wanted = require_dtype(dtype)

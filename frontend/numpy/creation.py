@@ -18,8 +18,8 @@ from ..tracing.capture import capture
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
 from .axes import shape_argument, size_argument
-from .memory_order import in_order
-from .operands import nested, value_of
+from .memory_order import in_order, lies_in
+from .operands import flat, nested, value_of
 from .ranges import arange
 from .words import broadcast_to, sequence
 from .words import full as full_value
@@ -66,13 +66,47 @@ def filled(trace: Trace, shape: tuple[Size, ...], item: Any, dtype: DType | None
 
 
 def converted(trace: Trace, item: Any, dtype: DType | None) -> Value:
-    """Any array-like as a value of `dtype`; a Python number out of its range is refused."""
+    """Any array-like cast to `dtype`, as np.copyto does; an integer out of its range is refused."""
     if dtype is not None and type(item) in (int, float, complex, bool):
-        if dtype.is_integer and type(item) is complex:
-            raise TypeError("int() argument must be a string or a real number, not 'complex'")
         return trace.literal(item, dtype)
     value = value_of(item)
     return value if dtype is None else trace.cast(value, dtype)
+
+
+def stored(trace: Trace, item: Any, dtype: DType | None) -> Value:
+    """Any array-like as an assignment to elements of `dtype` converts it. Lists and Python
+    numbers become elements one by one, so a NaN is no integer; arrays are cast."""
+    if isinstance(item, list | tuple):
+        return _from_list(trace, item, dtype)
+    if dtype is not None and type(item) in (float, complex):
+        refuse_unfit(trace, item, dtype)
+    return converted(trace, item, dtype)
+
+
+def refuse_unfit(trace: Trace, item: Any, dtype: DType) -> None:
+    """Refuse a number known now that NumPy does not make one element of `dtype`.
+
+    NumPy asks Python to convert its own scalars for signed integers only; for others it casts.
+    """
+    if type(item) is int and dtype.is_integer:
+        trace.number(item, dtype)
+    elif isinstance(item, np.inexact):
+        if dtype.kind == "i":
+            _fill_cell(item.real.item(), dtype)
+    elif type(item) in (float, complex):
+        _fill_cell(item, dtype)
+
+
+def _fill_cell(number: Any, dtype: DType) -> None:
+    try:
+        with np.errstate(all="ignore"):
+            np.empty((), dtype.numpy)[()] = number
+    except OverflowError:
+        raise fail("TM246", f"Python float {number} out of bounds for {dtype.numpy.name}") from None
+    except ValueError as problem:
+        raise fail("TM264", f"{problem}, got one for {dtype.numpy.name}") from None
+    except TypeError as problem:
+        raise fail("TM248", str(problem)) from None
 
 
 def zeros_like(
@@ -135,7 +169,7 @@ def array(
     wanted = None if dtype is None else require_dtype(dtype)
     if not copy and ndmin == 0:
         kept = _same(trace, object, wanted)
-        if kept is not None:
+        if kept is not None and lies_in(kept, order):
             return kept
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -144,7 +178,7 @@ def array(
     elif isinstance(object, range):
         value = converted(trace, np.array(object), wanted)
     else:
-        value = converted(trace, object, wanted)
+        value = stored(trace, object, wanted)
     if value.tensor.rank < ndmin:
         shape = (1,) * (ndmin - value.tensor.rank) + value.tensor.shape
         value = trace.emit("reshape", value, shape=shape)
@@ -166,10 +200,13 @@ def asarray(
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """np.ascontiguousarray"""
-    made = asarray(a, dtype)
-    if type(made) is TracedArray and not made.is_plain:
-        made = fresh(running(), made.value)
+    made = asarray(a, dtype, "C")
     return made if made.ndim else made.reshape(1)
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """np.asfortranarray"""
+    return asarray(a, dtype, "F")
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
@@ -191,7 +228,8 @@ def eye(
     trace = running()
     rows, columns = shape_argument((N, N if M is None else M))
     found = require_dtype(float if dtype is None else dtype)
-    return fresh(trace, trace.cast(band(trace, rows, columns, size_argument(k), "equal"), found))
+    diagonal = trace.cast(band(trace, rows, columns, size_argument(k), "equal"), found)
+    return in_order(fresh(trace, diagonal), order)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
@@ -242,23 +280,17 @@ def _same(trace: Trace, item: Any, wanted: DType | None) -> Any:
 
 
 def _from_list(trace: Trace, item: Any, wanted: DType | None) -> Value:
-    if wanted is not None and wanted.is_integer:
-        for leaf in _numbers(item):
-            trace.number(leaf, wanted)
+    if wanted is not None:
+        for leaf in flat(item):
+            refuse_unfit(trace, leaf, wanted)
     value = nested(item)
     return value if wanted is None else trace.cast(value, wanted)
-
-
-def _numbers(item: Any) -> list[int]:
-    if isinstance(item, list | tuple):
-        return [number for part in item for number in _numbers(part)]
-    return [item] if type(item) is int else []
 
 
 def scalar_type(kind: Any, item: Any = 0) -> Any:
     """``np.float32(x)`` and its like, for traced x."""
     trace = running()
-    value = converted(trace, item, require_dtype(kind))
+    value = stored(trace, item, require_dtype(kind))
     return fresh(trace, value) if value.tensor.rank else TracedScalar(trace, value)
 
 
@@ -289,7 +321,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.zeros: zeros, np.ones: ones, np.empty: zeros, np.full: full,
     np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: zeros_like,
     np.full_like: full_like, np.array: array, np.asarray: asarray, np.asanyarray: asarray,
-    np.ascontiguousarray: ascontiguousarray, np.copy: copy, np.eye: eye,
-    np.identity: identity, np.tri: tri, np.indices: indices, np.frombuffer: frombuffer,
-    np.fromiter: fromiter,
+    np.ascontiguousarray: ascontiguousarray, np.asfortranarray: asfortranarray, np.copy: copy,
+    np.eye: eye, np.identity: identity, np.tri: tri, np.indices: indices,
+    np.frombuffer: frombuffer, np.fromiter: fromiter,
 }  # fmt: skip

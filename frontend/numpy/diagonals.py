@@ -12,11 +12,12 @@ import numpy as np
 from tracemill.compiler.dims import maximum
 
 from ..tracing.diagonal import Diagonal
-from ..tracing.state import fail, running
+from ..tracing.state import running
 from ..tracing.tensor import TracedArray, fresh
 from . import reductions
 from .axes import one_axis, size_argument
-from .creation import band, converted
+from .creation import band
+from .memory_order import ordered
 from .movement import moveaxis, view_of
 from .operands import value_of
 from .words import reshape
@@ -97,7 +98,8 @@ def _triangle(m: Any, k: Any, lower: bool) -> Any:
     offset = size_argument(k) if lower else size_argument(k) - 1
     mask = band(trace, rows, columns, offset, "less_equal" if lower else "greater")
     zero = trace.literal(value.tensor.dtype.numpy.type(0), value.tensor.dtype)
-    return fresh(trace, trace.emit("select", mask, value, zero))
+    made = fresh(trace, trace.emit("select", mask, value, zero))
+    return ordered(made, [fresh(trace, mask), m])  # it is NumPy's where of such a mask
 
 
 def tril(m: Any, k: Any = 0) -> Any:
@@ -108,20 +110,6 @@ def tril(m: Any, k: Any = 0) -> Any:
 def triu(m: Any, k: Any = 0) -> Any:
     """np.triu"""
     return _triangle(m, k, False)
-
-
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """np.fill_diagonal of a matrix, with one number."""
-    trace = running()
-    array = view_of(a)
-    if array.ndim != 2 or wrap:
-        raise fail("TM111", "np.fill_diagonal is supported for matrices, without wrap")
-    rows, columns = array.tensor_type.shape
-    value = converted(trace, val, array.tensor_type.dtype)
-    if value.tensor.rank:
-        raise fail("TM111", "np.fill_diagonal is supported with one number, not an array")
-    mask = band(trace, rows, columns, 0, "equal")
-    array.write(trace.emit("select", mask, value, array.value))
 
 
 def _matrix_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
@@ -135,7 +123,7 @@ def _matrix_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
 FUNCTIONS: dict[Any, Any] = {
     np.diagonal: diagonal, np.linalg.diagonal: _matrix_diagonal, np.trace: trace_,
     np.linalg.trace: _matrix_trace, np.diag: diag, np.diagflat: diagflat, np.tril: tril,
-    np.triu: triu, np.fill_diagonal: fill_diagonal,
+    np.triu: triu,
 }  # fmt: skip
 
 METHODS: dict[str, Any] = {"diagonal": diagonal, "trace": trace_}

@@ -28,7 +28,6 @@ from . import (
     conversion,
     creation,
     diagonals,
-    distinct,
     einsum,
     indexing,
     joining,
@@ -40,6 +39,7 @@ from . import (
     pieces,
     queries,
     ranges,
+    rare,
     reductions,
     searching,
     signals,
@@ -54,7 +54,7 @@ from .selection import Selection, elementwise
 
 _FAMILIES = (
     creation, ranges, movement, conversion, diagonals, joining, padding, reductions, statistics,
-    sorting, searching, order_statistics, distinct,
+    sorting, searching, order_statistics,
     linear, einsum, indexing, queries, composed, nan_aware, pieces, signals,
     calling,
 )  # fmt: skip
@@ -69,7 +69,7 @@ _LATER: Mapping[tuple[str, str], Callable[..., Any]] = {
 }
 METHODS: Mapping[str, Callable[..., Any]] = {
     name: handler
-    for family in _FAMILIES
+    for family in (*_FAMILIES, rare)
     for name, handler in getattr(family, "METHODS", {}).items()
 }
 _UFUNC_METHODS: Mapping[str, Callable[..., Any]] = {
@@ -88,7 +88,7 @@ def handler_of(function: Any) -> Callable[..., Any] | None:
         found = _LATER.get((module or "", name))
         if found is not None and getattr(sys.modules.get(module or ""), name, None) is not function:
             return None
-    return found
+    return rare.handler_of(function) if found is None else found
 
 
 class NumpyDispatch:

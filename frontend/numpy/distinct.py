@@ -1,41 +1,22 @@
-"""What is there once: np.unique, whose size is data, and its form of a given size.
+"""What is there once: np.unique with a result of a given size.
 
 Invariants: of equal elements the first counts, in its order; NaN are one element.
-Not here: sorting (sorting.py), the function users call for a given size (ordering.py).
+Not here: sorting (sorting.py), np.unique itself (known_only.py), the function users call for a
+given size (ordering.py).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import I64
 
-from ..tracing.concrete import known
-from ..tracing.state import Trace, fail, running
-from ..tracing.tensor import fresh
+from ..tracing.state import Trace
 from .operands import value_of
 from .sorting import places_along, take_places
 from .words import flip, full, reshape, slice_axis, spread
-
-
-def unique(ar: Any, *args: Any, **keywords: Any) -> Any:
-    """np.unique of what is known while tracing."""
-    trace = running()
-    found = known(trace, value_of(ar))
-    if found is None:
-        raise fail(
-            "TM112",
-            "how many elements np.unique gives back is known only at run time",
-            hint="use tm.unique(x, size=n), which gives back n and fills up",
-        )
-    made = np.unique(found, *args, **keywords)
-    if not isinstance(made, tuple):
-        return fresh(trace, trace.builder.constant(made))
-    return tuple([fresh(trace, trace.builder.constant(part)) for part in made])
 
 
 def distinct(trace: Trace, value: Value, size: Size, fill: Any) -> tuple[Value, ...]:
@@ -81,6 +62,3 @@ def _numbers(trace: Trace, ordered: Value, count: Size) -> Value:
 def _check_room(trace: Trace, number: Value, count: Size, size: Size) -> None:
     last = reshape(trace, slice_axis(trace, number, 0, count - 1, 1), ())
     trace.emit("check", trace.emit("less", last, trace.size_value(size)), code="TM259")
-
-
-FUNCTIONS = {np.unique: unique}

@@ -16,6 +16,7 @@ from ..tracing.diagonal import Diagonal
 from ..tracing.state import Trace, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
 from .linear import contract, need_equal
+from .memory_order import in_order
 from .movement import transpose as axes_moved
 from .movement import view_of
 from .operands import common_dtype, is_traced, value_of
@@ -44,9 +45,9 @@ def einsum(
         later = "".join(labels for _, labels in terms[2:]) + output
         terms[:2] = [_einsum_pair(trace, terms[0], terms[1], later)]
     made = _einsum_final(trace, *terms[0], output)
-    return (
-        result(trace, made) if out is None else deliver(trace, made, out, True, casting, "einsum")
-    )
+    if out is None:
+        return in_order(result(trace, made), order)
+    return deliver(trace, made, out, True, casting, "einsum")
 
 
 def _einsum_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:

@@ -18,9 +18,9 @@ from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh, result
 from ..tracing.views import Element, Reshape
 from .axes import one_axis
-from .creation import converted
+from .creation import converted, refuse_unfit, stored
 from .keys import Subscript, understand
-from .memory_order import ordered
+from .memory_order import after_gather, ordered
 from .movement import view_of
 from .operands import array_of, value_of
 from .selection import Selection, assigned
@@ -45,7 +45,8 @@ def getitem(array: Any, key: Any) -> Any:
         if not any(index.tensor.rank for index in subscript.indices):
             found = found.view_by(_element(subscript))
         else:
-            return fresh(trace, _gather(trace, found.value, subscript))
+            made = fresh(trace, _gather(trace, found.value, subscript))
+            return after_gather(made, found, subscript.axis, len(subscript.indices))
     elif not subscript.steps and not subscript.scalar:
         return found.view_by(Reshape(found.tensor_type.shape))  # x[...]: the same memory
     return TracedScalar(trace, found.value) if subscript.scalar else found
@@ -70,7 +71,7 @@ def setitem(array: Any, key: Any, item: Any) -> None:
         raise TypeError(f"'{array.__class__.__name__}' object does not support item assignment")
     array.require_writeable()
     subscript = understand(trace, array.tensor_type.shape, key)
-    target = array
+    target = array.seen_by(trace)
     for step in subscript.steps:
         target = target.view_by(step)
     if subscript.mask is not None:
@@ -79,6 +80,8 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     if not subscript.indices and _is_same_view(target, item):
         return  # what x[a:b] += y ends with: it is written already
     dtype = target.tensor_type.dtype
+    if not any(index.tensor.rank for index in subscript.indices):  # NumPy makes one element of it
+        refuse_unfit(trace, item, dtype)
     value = _assigned_value(trace, item, dtype)
     if not subscript.indices:
         target.write(broadcast_to(trace, value, target.tensor_type.shape, "input array"))
@@ -95,7 +98,7 @@ def setitem(array: Any, key: Any, item: Any) -> None:
 def _is_same_view(target: TracedArray, item: Any) -> bool:
     return (
         type(item) is TracedArray
-        and item.base_memory is target.base_memory
+        and array_of(item).base_memory is target.base_memory
         and item.steps == target.steps
     )
 
@@ -103,9 +106,7 @@ def _is_same_view(target: TracedArray, item: Any) -> bool:
 def _assigned_value(trace: Trace, item: Any, dtype: Any) -> Value:
     if type(item) is Selection:
         raise item.size_error()
-    if isinstance(item, list | tuple):
-        return trace.cast(value_of(item), dtype)
-    return converted(trace, item, dtype)
+    return stored(trace, item, dtype)
 
 
 def _masked(trace: Trace, target: TracedArray, subscript: Subscript, item: Any) -> Value:
@@ -221,21 +222,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     array = out_array(arr)
     value, places = _along(trace, array.value, indices, axis)
     shape = broadcast_shapes(trace, [p.tensor.shape for p in places])
-    item = broadcast_to(trace, converted(trace, values, array.tensor_type.dtype), shape)
+    item = broadcast_to(trace, stored(trace, values, array.tensor_type.dtype), shape)
     made = trace.emit("scatter", value, item, *places, axes=tuple(range(value.tensor.rank)))[0]
-    array.write(reshape(trace, made, array.tensor_type.shape))
-
-
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """np.put, one value or as many as indices."""
-    trace = running()
-    array = out_array(a)
-    index = trace.cast(value_of(ind), I64)
-    flat = reshape(trace, array.value, (product(array.tensor_type.shape),))
-    index = reshape(trace, index, (product(index.tensor.shape),))
-    item = converted(trace, v, array.tensor_type.dtype)
-    item = broadcast_to(trace, item, index.tensor.shape)
-    made = trace.emit("scatter", flat, item, index, axes=(0,))[0]
     array.write(reshape(trace, made, array.tensor_type.shape))
 
 
@@ -272,31 +260,22 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     target = out_array(dst)
     wanted = target.tensor_type
     if type(src) in (int, float, complex, bool):
-        value = converted(trace, src, wanted.dtype)
+        have = np.result_type(wanted.dtype.numpy, src)  # the kind decides: the number is weak
     else:
-        value = value_of(src)
-    if not np.can_cast(value.tensor.dtype.numpy, wanted.dtype.numpy, casting):
+        src = fresh(trace, value_of(src))
+        have = src.dtype
+    if not np.can_cast(have, wanted.dtype.numpy, casting):
         raise fail(
             "TM248",
-            f"Cannot cast array data from {value.tensor.dtype.numpy!r} to "
-            f"{wanted.dtype.numpy!r} according to the rule '{casting}'",
+            f"Cannot cast array data from {have!r} to {wanted.dtype.numpy!r} according to the "
+            f"rule '{casting}'",
         )
-    value = broadcast_to(trace, trace.cast(value, wanted.dtype), wanted.shape, "input array")
+    value = converted(trace, src, wanted.dtype)
+    value = broadcast_to(trace, value, wanted.shape, "input array")
     if where is not True:
         mask = broadcast_to(trace, trace.cast(value_of(where), BOOL), wanted.shape)
         value = trace.emit("select", mask, value, target.value)
     target.write(value)
-
-
-def putmask(a: Any, mask: Any, values: Any) -> None:
-    """np.putmask with values that broadcast."""
-    target = out_array(a)
-    copyto(target, np.asarray(values) if isinstance(values, list) else values, "unsafe", mask)
-
-
-def place(arr: Any, mask: Any, vals: Any) -> None:
-    """np.place needs the size of a selection."""
-    raise fail("TM110", "np.place is not supported", hint="use np.copyto(arr, value, where=mask)")
 
 
 def fill(a: Any, value: Any) -> None:
@@ -372,11 +351,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 FUNCTIONS: dict[Any, Any] = {
     np.take: take, np.take_along_axis: take_along_axis, np.put_along_axis: put_along_axis,
-    np.put: put, np.copyto: copyto, np.putmask: putmask, np.place: place, np.nonzero: nonzero,
-    np.where: where, np.select: select,
+    np.copyto: copyto, np.nonzero: nonzero, np.where: where, np.select: select,
 }  # fmt: skip
 
 METHODS: dict[str, Any] = {
-    "take": take, "fill": fill, "item": item, "put": put, "nonzero": nonzero,
+    "take": take, "fill": fill, "item": item, "nonzero": nonzero,
     "__getitem__": getitem, "__setitem__": setitem,
 }  # fmt: skip

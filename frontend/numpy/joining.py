@@ -140,10 +140,12 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     sections = operator.index(indices_or_sections)
     if sections <= 0:
         raise ValueError("number sections must be larger than 0.")
-    size = array.tracing.sizes.specialise(extent, "array_split shares out this axis")
-    each, extra = divmod(size, sections)
-    sizes = [each + 1] * extra + [each] * (sections - extra)
-    return _pieces(array, place, sizes)
+    sizes = array.tracing.sizes
+    if sizes.divides(sections, extent, "array_split can make equal parts"):
+        return _equal_pieces(array, place, sections)
+    extent = sizes.normal(extent)
+    parts = [floor_divide(extent + (sections - 1 - i), sections) for i in range(sections - 1)]
+    return _pieces(array, place, [*parts, extent - sum(parts)])
 
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
@@ -159,8 +161,12 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     trace = array.tracing
     if not trace.sizes.divides(sections, extent, "split makes equal parts"):
         raise ValueError("array split does not result in an equal division")
-    each = floor_divide(trace.sizes.normal(extent), sections)
-    return _pieces(array, place, [each] * sections)
+    return _equal_pieces(array, place, sections)
+
+
+def _equal_pieces(array: TracedArray, axis: int, sections: int) -> list[Any]:
+    extent = array.tracing.sizes.normal(array.tensor_type.shape[axis])
+    return _pieces(array, axis, [floor_divide(extent, sections)] * sections)
 
 
 def _pieces(array: TracedArray, axis: int, sizes: Sequence[Size]) -> list[Any]:

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.dims import Size, floor_divide
+from tracemill.compiler.errors import number_text
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.records import dataclass
-from tracemill.compiler.types import BOOL, I64
+from tracemill.compiler.types import BOOL, I64, U64
 
 from ..tracing.concrete import known
 from ..tracing.integer import TracedSize
@@ -31,6 +32,7 @@ from ..tracing.views import Reshape, Slice, Step, Transpose
 from .operands import is_traced, value_of
 from .words import broadcast_shapes
 
+_FAR = 2**62  # beyond the end of any axis
 _GAP = object()  # stands for an ellipsis that stands for no axes
 
 
@@ -187,6 +189,10 @@ def _rows(
             for n in shape[axis : axis + item.tensor.rank]:
                 region(0, n)
         else:
+            if item.tensor.dtype is U64 and not item.tensor.rank:  # NumPy makes a C long of it
+                most = trace.literal(2**63 - 1, U64)
+                fits = trace.emit("less_equal", item, most)
+                trace.emit("check", fits, code="TM246", dtype=I64)
             index = trace.cast(item, I64)
             _check_known(trace, index, shape[axis], axis)
             rows.append(_Row("index", shape[axis], index))
@@ -242,14 +248,18 @@ def _width(item: Any) -> int:
 
 def _mask_rows(trace: Trace, shape: tuple[Size, ...], axis: int, mask: Value) -> list[_Row]:
     rank = mask.tensor.rank
+    empty = False
     for i, (mine, n) in enumerate(zip(mask.tensor.shape, shape[axis:])):
-        if not trace.sizes.equal(mine, n, "a mask has the shape of what it selects from"):
+        if trace.sizes.equal(mine, n, "a mask has the shape of what it selects from"):
+            continue
+        if not trace.sizes.equal(mine, 0, "a mask without elements fits any axis"):
             raise fail(
                 "TM230",
                 f"boolean index did not match indexed array along axis {axis + i}; size of axis "
                 f"is {n} but size of corresponding boolean axis is {mine}",
             )
-    found = known(trace, mask)
+        empty = True
+    found = np.zeros((0,) * rank, bool) if empty else known(trace, mask)
     if rank == 0:
         if found is None:
             raise fail("TM112", "a single traced bool is used as an index", hint="use np.where")
@@ -266,6 +276,8 @@ def _mask_rows(trace: Trace, shape: tuple[Size, ...], axis: int, mask: Value) ->
 def _position(trace: Trace, extent: Size, item: Any, axis: int) -> Size:
     """An integer index counted from the front. Raises IndexError."""
     index: Size = item.now() if type(item) is TracedSize else item
+    if isinstance(index, int) and not -_FAR <= index < _FAR:
+        raise fail("TM230", f"index {number_text(index)} is out of bounds for axis {axis}")
     sizes = trace.sizes
     reason = "an index lies inside its axis"
     negative = not sizes.at_least(index, 0, reason)
@@ -309,6 +321,8 @@ def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, i
         if given is None:
             return default
         place: Size = given.now() if type(given) is TracedSize else operator.index(given)
+        if isinstance(place, int):
+            place = min(max(place, -_FAR), _FAR)
         if place == extent:
             return high
         if not sizes.at_least(place, 0, reason):

@@ -18,6 +18,7 @@ from tracemill.compiler.types import BF16, BOOL, I64
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
 from .axes import one_axis
+from .memory_order import in_order
 from .operands import common_dtype, value_of, weak_type
 from .ufuncs import call as multiply
 from .ufuncs import deliver
@@ -80,9 +81,9 @@ def matmul(
             hint="multiply by a number with *",
         )
     made = matrix_product(trace, a, b)
-    return (
-        result(trace, made) if out is None else deliver(trace, made, out, True, casting, "matmul")
-    )
+    if out is None:
+        return in_order(result(trace, made), order)
+    return deliver(trace, made, out, True, casting, "matmul")
 
 
 def matrix_product(trace: Trace, a: Value, b: Value) -> Value:
@@ -136,6 +137,9 @@ def vdot(a: Any, b: Any, /) -> Any:
     """np.vdot"""
     trace = running()
     x, y = _pair(trace, a, b)
+    if trace.sizes.hints_of(x.tensor.shape) == trace.sizes.hints_of(y.tensor.shape):
+        for axis in range(x.tensor.rank):  # axis by axis, so that none of them is fixed
+            need_equal(trace, x, y, axis, axis, "vdot")
     x, y = (reshape(trace, v, (product(v.tensor.shape),)) for v in (x, y))
     if x.tensor.dtype.is_complex:
         x = trace.emit("conj", x)

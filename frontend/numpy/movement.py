@@ -6,7 +6,6 @@ Not here: joining and repeating (joining.py), subscripts (indexing.py).
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from ..tracing.views import (
     Reshape,
     Slice,
     Transpose,
-    is_contiguous,
     reshaped_strides,
 )
 from .axes import listed_axes, one_axis, reshape_argument, shape_argument
+from .memory_order import is_fortran, lies_in, settle_layout, slowest_first
 from .operands import array_of
 from .words import broadcast_shapes as broadcast_sizes
 from .words import broadcast_to as spread_to
@@ -43,6 +42,8 @@ def reshape(
     """np.reshape"""
     shape = newshape if shape is None else shape
     array = view_of(a)
+    if order == "A":
+        order = "F" if is_fortran(array) else "C"
     if order == "F":
         new = reshape_argument(array.tracing, array.tensor_type.shape, shape)
         flipped = _reshaped(transpose(array), new[::-1], copy)
@@ -60,56 +61,46 @@ def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> A
 def _reshaped(array: TracedArray, new: tuple[Size, ...], copy: Any = None) -> TracedArray:
     """A view where NumPy gives one, else a copy."""
     trace = array.tracing
-    have, want = product(array.tensor_type.shape), product(new)
+    shape = array.tensor_type.shape
+    settles = copy is not True and not array.is_plain and new != shape
+    if settles:
+        shape = settle_layout(array, new)
+        new = tuple(map(trace.sizes.normal, new))
+    have, want = product(shape), product(new)
     if have != want:  # equal by a guard on what divides what: cut to the same expression
         row = _reshaped(array, (have,), copy).view_by(Slice((0,), (want,), (1,)))
         return row.view_by(Reshape(new))
     step = Reshape(new)
-    if copy is not True:
-        if array.is_plain or new == array.tensor_type.shape:
-            return array.view_by(step)
-        _settle_layout(array, new)
-        new = tuple([trace.sizes.normal(size) for size in new])
-        step = Reshape(new)
-        strides = array.element_strides()
-        if reshaped_strides(array.tensor_type.shape, strides, new) is not None:
-            return array.view_by(step)
-        if copy is False:
-            raise ValueError("Unable to avoid creating a copy while reshaping.")
+    if copy is True:
+        return fresh(trace, step.read(trace, array.value))
+    if not settles or reshaped_strides(shape, array.element_strides(), new) is not None:
+        return array.view_by(step)
+    if copy is False:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
     return fresh(trace, step.read(trace, array.value))
 
 
-def _settle_layout(array: TracedArray, new: tuple[Size, ...] = ()) -> None:
-    """Guard what decides whether an array of other than C order can be viewed."""
-    trace = array.tracing
-    trace.fix_layout(array.base_memory.layout_of)
-    for size in (*array.tensor_type.shape, *new):
-        trace.sizes.equal(size, 1, "whether a reshape is a view depends on axes of size 1")
-    strides = array.element_strides()
-    kept = [(n, s) for n, s in zip(array.tensor_type.shape, strides, strict=True) if n != 1]
-    for (_, outer), (size, inner) in itertools.pairwise(kept):
-        if isinstance(inner, int) and isinstance(outer, int) and inner:  # of an array with gaps
-            trace.sizes.equal(size * inner, outer, "whether a reshape is a view depends on gaps")
-
-
 def ravel(a: Any, order: str = "C") -> Any:
-    """np.ravel: a view of a C-contiguous array only"""
-    array = view_of(a)
-    if not array.is_plain and order != "F":
-        _settle_layout(array)
-        if not is_contiguous(array.tensor_type.shape, array.element_strides()):
-            return flatten(array, order)
-    return reshape(array, -1, "C" if order in ("K", "A") else order)
+    """np.ravel: a view where the elements lie side by side in the order asked for"""
+    array = _read_in(view_of(a), order)
+    return reshape(array, -1) if lies_in(array, "C") else fresh(running(), reshape(array, -1).value)
 
 
 def flatten(a: Any, order: str = "C") -> Any:
     """ndarray.flatten"""
-    array = view_of(a)
-    if order in ("K", "A") and not array.is_plain:
-        _settle_layout(array)
-        if not is_contiguous(array.tensor_type.shape, array.element_strides()):
-            raise fail("TM111", f"order={order!r} of an array that is not C-contiguous")
-    return fresh(running(), reshape(array, -1, "C" if order in ("K", "A") else order).value)
+    return fresh(running(), reshape(_read_in(view_of(a), order), -1).value)
+
+
+def _read_in(array: TracedArray, order: str) -> Any:
+    """A view whose elements in C order are the array's in `order`: C, F, A or K."""
+    if order == "F":
+        return transpose(array)
+    if array.is_plain or order == "C":
+        return array
+    if order == "K":
+        settle_layout(array)
+        return transpose(array, slowest_first(array))
+    return transpose(array) if is_fortran(array) else array
 
 
 def transpose(a: Any, axes: Any = None) -> Any:

@@ -22,6 +22,7 @@ from ..tracing.lifting import lift
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
+from ..tracing.undefined import Undefined
 
 MISSING: Any = np._NoValue  # what NumPy's signatures have for "not given"
 _WEAK: dict[type, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
@@ -69,8 +70,12 @@ def array_of(item: Any) -> TracedArray | TracedScalar:
     """The traced array (keeping views and scalars) for any array-like."""
     kind = type(item)
     if kind is TracedArray or kind is TracedScalar:
-        if item.tracing is not running():
-            return fresh(running(), lift(running(), item))
+        trace = running()
+        if item.tracing is not trace:
+            if kind is TracedArray and trace.is_inside(item.tracing):
+                seen: TracedArray = item.seen_by(trace)
+                return seen
+            return fresh(trace, lift(trace, item))
         found: TracedArray | TracedScalar = item
         return found
     if isinstance(item, np.ndarray):
@@ -147,6 +152,8 @@ def _own_type(item: Any) -> np.dtype[Any]:
 def not_an_array(item: Any) -> Exception:
     """The error for something NumPy would make an object array of."""
     kind = type(item)
+    if kind is Undefined:
+        item.refuse()
     return fail(
         "TM105",
         f"{kind.__name__} objects cannot be part of a compiled computation, got {item!r:.80}",

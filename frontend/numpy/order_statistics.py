@@ -2,7 +2,7 @@
 
 Invariants: NumPy's steps in NumPy's dtypes: indexes, weights and interpolation, so results are its
 bits. A row with a NaN gives it.
-Not here: sorting (sorting.py); quantiles with weights, and those that pass over NaN.
+Not here: sorting (sorting.py), what passes over NaN (nan_order.py); quantiles with weights.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
+from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import I64
 
 from ..tracing.concrete import require
@@ -21,7 +22,7 @@ from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh, result
 from .axes import all_axes, kept_shape
 from .operands import value_of
-from .sorting import sorted_along
+from .sorting import sorted_along, take_places
 from .statistics import mean
 from .ufuncs import deliver
 from .words import reshape, slice_axis, transpose
@@ -29,25 +30,49 @@ from .words import reshape, slice_axis, transpose
 Shape = tuple[Size, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Rows in order along the last axis. lengths: how many elements of each count, an i64 value;
+    None where all do."""
+
+    rows: Value
+    lengths: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call of a quantile. parts: from 0 to 1; weak: they are one Python number."""
+
+    value: Value
+    parts: Value
+    weak: bool
+    method: str
+    name: str
+
+    def of(self, trace: Trace, ordered: Ordered) -> Value:
+        """The quantiles of each row, their axes first."""
+        return _METHODS[self.method](trace, ordered, self.parts, self.weak)
+
+
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
 ) -> Any:
     """np.median"""
     trace = running()
-    rows, kept = _rows(trace, value_of(a), axis)
+    rows, kept = rows_along(trace, value_of(a), axis)
     shape = rows.tensor.shape
     count, last = shape[-1], len(shape) - 1
     if not trace.sizes.at_least(count, 1, "a median is of some elements"):
         made = mean(fresh(trace, rows), axis=-1).value
     else:
         ordered = sorted_along(trace, rows, last)
-        made = _middle(trace, ordered, count)
+        made = middle(trace, ordered, count)
         made = _with_nan(trace, made, ordered)
     made = reshape(trace, made, kept if keepdims else shape[:-1])
     return deliver(trace, made, out, True, "unsafe", "median")
 
 
-def _middle(trace: Trace, ordered: Value, count: Size) -> Value:
+def middle(trace: Trace, ordered: Value, count: Size) -> Value:
     """The middle element of each row, or the mean of the two."""
     last = ordered.tensor.rank - 1
     high = slice_axis(trace, ordered, last, count // 2, 1)
@@ -94,10 +119,14 @@ def percentile(
     weights: Any = None,
 ) -> Any:
     """np.percentile"""
+    asked = asked_percentiles(a, q, method, weights)
+    return _quantile(asked, axis, out, keepdims)
+
+
+def asked_percentiles(a: Any, q: Any, method: str, weights: Any) -> Asked:
+    """What a call of np.percentile asks for."""
     share: Any = np.true_divide(fresh(running(), value_of(q)), 100)
-    parts = share.value
-    weak = type(q) in (int, float)
-    return _quantile(a, parts, weak, axis, out, method, keepdims, weights, "Percentiles", 100)
+    return _asked(a, share.value, type(q) in (int, float), method, weights, "Percentiles", 100)
 
 
 def quantile(
@@ -112,36 +141,43 @@ def quantile(
     weights: Any = None,
 ) -> Any:
     """np.quantile"""
-    weak = type(q) in (int, float)
-    parts = value_of(q)
-    return _quantile(a, parts, weak, axis, out, method, keepdims, weights, "Quantiles", 1)
+    return _quantile(asked_quantiles(a, q, method, weights), axis, out, keepdims)
 
 
-def _quantile(
-    a: Any, parts: Value, weak: bool, axis: Any, out: Any, method: str, keepdims: Any,
-    weights: Any, what: str, most: int,
-) -> Any:  # fmt: skip
+def asked_quantiles(a: Any, q: Any, method: str, weights: Any) -> Asked:
+    """What a call of np.quantile asks for."""
+    return _asked(a, value_of(q), type(q) in (int, float), method, weights, "Quantiles", 1)
+
+
+def _asked(
+    a: Any, parts: Value, weak: bool, method: str, weights: Any, what: str, most: int
+) -> Asked:
     trace = running()
     value = value_of(a)
     if value.tensor.dtype.is_complex:
         raise TypeError("a must be an array of real numbers")
+    name = what.lower()[:-1]
     if weights is not None:
-        raise fail("TM111", f"np.{what.lower()[:-1]} with weights= is not supported")
+        raise fail("TM111", f"np.{name} with weights= is not supported")
     if method not in _METHODS:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {list(_METHODS)}")
     if parts.tensor.rank > 2:
         raise ValueError("q must be a scalar or 1d")
     _check_range(trace, parts, what, most)
-    rows, kept = _rows(trace, value, axis)
+    return Asked(value, parts, weak, method, name)
+
+
+def _quantile(asked: Asked, axis: Any, out: Any, keepdims: Any) -> Any:
+    trace = running()
+    rows, kept = rows_along(trace, asked.value, axis)
     count, last = rows.tensor.shape[-1], rows.tensor.rank - 1
     if not trace.sizes.at_least(count, 1, "a quantile is of some elements"):
         raise IndexError("cannot take a quantile of an empty array")
-    ordered = sorted_along(trace, rows, last)
-    made = _METHODS[method](trace, ordered, parts, weak)
-    made = _with_nan(trace, made, ordered)
+    ordered = Ordered(sorted_along(trace, rows, last))
+    made = _with_nan(trace, asked.of(trace, ordered), ordered.rows)
     if keepdims:
-        made = reshape(trace, made, (*parts.tensor.shape, *kept))
-    return deliver(trace, made, out, True, "unsafe", what.lower()[:-1])
+        made = reshape(trace, made, (*asked.parts.tensor.shape, *kept))
+    return deliver(trace, made, out, True, "unsafe", asked.name)
 
 
 def _check_range(trace: Trace, parts: Value, what: str, most: int) -> None:
@@ -154,7 +190,7 @@ def _check_range(trace: Trace, parts: Value, what: str, most: int) -> None:
     require(trace, every, "TM258", f"{what} must be in the range [0, {most}]")
 
 
-def _rows(trace: Trace, value: Value, axis: Any) -> tuple[Value, Shape]:
+def rows_along(trace: Trace, value: Value, axis: Any) -> tuple[Value, Shape]:
     """The axes that are looked through as one row at the end; the shape that keepdims leaves."""
     shape = value.tensor.shape
     axes = all_axes(axis, len(shape))
@@ -168,19 +204,34 @@ def _rows(trace: Trace, value: Value, axis: Any) -> tuple[Value, Shape]:
 # -- where quantiles are
 
 
-def _taken(trace: Trace, ordered: Value, index: Value) -> Value:
+def _taken(trace: Trace, ordered: Ordered, index: Value) -> Value:
     """Elements of each row at the places `index`, whose axes come first."""
-    last = ordered.tensor.rank - 1
-    made: Value = trace.emit("gather", ordered, index, axes=(last,))[0]
-    many = index.tensor.rank
-    order = [*range(last, last + many), *range(last)]
-    return transpose(trace, made, order)
+    rows = ordered.rows
+    last = rows.tensor.rank - 1
+    if ordered.lengths is None:
+        many = index.tensor.rank
+        made: Value = trace.emit("gather", rows, index, axes=(last,))[0]
+        return transpose(trace, made, [*range(last, last + many), *range(last)])
+    many = index.tensor.rank - last
+    back = [*range(many, many + last), *range(many)]  # as take_places has them: in their rows
+    wanted = transpose(trace, _from_front(trace, index, ordered.lengths), back)
+    shape = wanted.tensor.shape
+    flat = reshape(trace, wanted, (*shape[:last], product(shape[last:])))
+    made = reshape(trace, take_places(trace, rows, flat), shape)
+    return transpose(trace, made, [*range(last, last + many), *range(last)])
+
+
+def _from_front(trace: Trace, index: Value, lengths: Value) -> Value:
+    """Places counted from the end of what counts, counted from the front."""
+    negative = trace.emit("less", index, trace.literal(0, I64))
+    made: Value = trace.emit("select", negative, trace.emit("add", index, lengths), index)
+    return made
 
 
 def _at(index: Callable[[Any, Any], Any]) -> Callable[..., Value]:
     """A method that takes the element at an index."""
 
-    def taken(trace: Trace, ordered: Value, parts: Value, weak: bool) -> Value:
+    def taken(trace: Trace, ordered: Ordered, parts: Value, weak: bool) -> Value:
         size, q = _size_and_parts(trace, ordered, parts)
         at = index(size, q)
         at = trace.cast(at.value, I64)
@@ -195,15 +246,16 @@ def _between(
 ) -> Callable[..., Value]:
     """A method that interpolates between two elements."""
 
-    def taken(trace: Trace, ordered: Value, parts: Value, weak: bool) -> Value:
+    def taken(trace: Trace, ordered: Ordered, parts: Value, weak: bool) -> Value:
         size, q = _size_and_parts(trace, ordered, parts)
         at = virtual(size, q)
         if at.dtype.kind in "iu":
             if virtual is _linear:
                 return _taken(trace, ordered, trace.cast(at.value, I64))
             at = at.astype(np.float64)
-        top = trace.cast(trace.size_value(_count(ordered) - 1), at.value.tensor.dtype)
-        above = np.logical_or(at >= result(trace, top), np.isnan(at))
+        top = trace.emit("sub", _counts(trace, ordered), trace.literal(1, I64))
+        top = result(trace, trace.cast(top, at.value.tensor.dtype))
+        above = np.logical_or(at >= top, np.isnan(at))
         below = at < 0
         first = np.floor(at)
         low: Any = np.where(above, -1, np.where(below, 0, first)).astype(np.int64)
@@ -232,14 +284,19 @@ def _lerp(trace: Trace, a: Any, b: Any, gamma: Any, weak: bool) -> Value:
     return made
 
 
-def _count(ordered: Value) -> Size:
-    return ordered.tensor.shape[-1]
-
-
-def _size_and_parts(trace: Trace, ordered: Value, parts: Value) -> tuple[Any, Any]:
+def _size_and_parts(trace: Trace, ordered: Ordered, parts: Value) -> tuple[Any, Any]:
     """How many elements a row has, as a number of the dtype of the quantiles; these."""
-    size = trace.cast(trace.size_value(_count(ordered)), parts.tensor.dtype)
-    return result(trace, size), fresh(trace, parts)
+    counts = _counts(trace, ordered)
+    shape = (*parts.tensor.shape, *(1,) * counts.tensor.rank)
+    size = trace.cast(counts, parts.tensor.dtype)
+    return result(trace, size), fresh(trace, reshape(trace, parts, shape))
+
+
+def _counts(trace: Trace, ordered: Ordered) -> Value:
+    """How many elements each row has, or all of them."""
+    if ordered.lengths is not None:
+        return ordered.lengths
+    return trace.size_value(ordered.rows.tensor.shape[-1])
 
 
 def _linear(n: Any, q: Any) -> Any:

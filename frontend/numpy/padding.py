@@ -16,7 +16,7 @@ from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh
 from .axes import one_axis, size_argument
 from .creation import converted
-from .memory_order import in_order
+from .memory_order import padded_order
 from .operands import is_traced, value_of
 from .words import reshape
 
@@ -33,7 +33,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
         fills = _pairs(keywords.get("constant_values", 0), rank, "constant_values", sizes=False)
         for axis, (pair, fill) in enumerate(zip(pairs, fills)):
             value = _pad_constant(trace, value, axis, pair, fill)
-        return in_order(fresh(trace, value), "A", array)
+        return padded_order(fresh(trace, value), array)
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise fail(
             "TM111",
@@ -43,7 +43,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     for axis, (low, high) in enumerate(pairs):
         if low != 0 or high != 0:
             value = _pad_axis(trace, value, axis, (low, high), mode)
-    return in_order(fresh(trace, value), "A", array)
+    return padded_order(fresh(trace, value), array)
 
 
 def _pad_constant(

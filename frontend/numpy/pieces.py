@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tracing.integer import TracedSize
 from ..tracing.state import fail
 from .axes import one_axis
 from .creation import asarray
@@ -26,7 +27,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     values = asarray(values, arr.dtype)
     if len(places) == 1:
         values = _grown(values, arr.ndim)
-        if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        if type(obj) is TracedSize or np.ndim(obj) == 0 and not isinstance(obj, slice):
             values = np.moveaxis(values, 0, place)  # a number takes values from their first axis
         shape = list(arr.shape)
         shape[place] = values.shape[place]
@@ -53,9 +54,14 @@ def _grown(values: Any, rank: int) -> Any:
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """np.delete of one position, several, or a slice."""
     arr, place = _flat_or_axis(arr, axis)
-    gone = sorted(set(_positions(obj, arr.shape[place], "delete", past_end=False)))
+    if isinstance(obj, slice) and obj.step in (None, 1):
+        first, end = _range(obj, arr.shape[place])
+        return np.concatenate([_part(arr, place, 0, first), _part(arr, place, end, None)], place)
+    gone = sorted(_positions(obj, arr.shape[place], "delete", past_end=False))
     pieces, begin = [], 0
-    for position in gone:
+    for at, position in enumerate(gone):
+        if at and position == gone[at - 1]:
+            continue
         pieces.append(_part(arr, place, begin, position))
         begin = position + 1
     return np.concatenate([*pieces, _part(arr, place, begin, None)], axis=place)
@@ -72,8 +78,20 @@ def _part(array: Any, axis: int, begin: Any, end: Any) -> Any:
     return array[(slice(None),) * axis + (slice(begin, end),)]
 
 
+def _range(obj: slice, size: Any) -> tuple[Any, Any]:
+    """Where the positions of a slice begin and end, in rising order."""
+    ends = []
+    for given, missing in ((obj.start, 0), (obj.stop, size)):
+        at = missing if given is None else given
+        at = at + size if at < 0 else at
+        ends.append(min(max(at, 0), size))
+    return ends[0], max(ends)
+
+
 def _positions(obj: Any, size: Any, name: str, past_end: bool) -> list[Any]:
-    """The positions as Python integers that are not negative."""
+    """The positions as integers that are not negative."""
+    if type(obj) is TracedSize:
+        obj = [obj]
     if is_traced(obj) and hasattr(obj, "tensor_type"):
         raise fail(
             "TM111",
@@ -88,14 +106,14 @@ def _positions(obj: Any, size: Any, name: str, past_end: bool) -> list[Any]:
     items = list(items) if isinstance(items, list | tuple | range) else [items]
     found = []
     for item in items:
-        number = operator.index(item)
+        number = item if type(item) is TracedSize else operator.index(item)
         low, high = -size, size if past_end else size - 1
         if not (low <= number <= high):
             raise IndexError(
                 f"index {number} is out of bounds for axis 0 with size {operator.index(size)}"
             )
         found.append(number + size if number < 0 else number)
-    return [operator.index(n) for n in found] if len(found) > 1 else found
+    return found
 
 
 def block(arrays: Any) -> Any:

@@ -14,6 +14,7 @@ from ..tracing.state import fail, running
 from ..tracing.tensor import TracedArray, fresh, result
 from .alternatives import of_array_attribute
 from .axes import one_axis
+from .memory_order import in_order
 from .movement import view_of
 from .operands import is_traced, value_of, weak_type
 
@@ -96,7 +97,9 @@ def copy_method(a: Any, order: str = "C") -> Any:
     """ndarray.copy"""
     trace = running()
     value = value_of(a)
-    return fresh(trace, value) if type(a) is TracedArray else result(trace, value)
+    if type(a) is TracedArray:
+        return in_order(fresh(trace, value), order, a)
+    return result(trace, value)
 
 
 def byteswap(a: Any, inplace: bool = False) -> Any:

@@ -116,9 +116,9 @@ def _count(trace: Trace, start: Any, stop: Any, step: Any) -> Size:
         if not trace.sizes.at_least(extent, 0, "a range is not empty"):
             return 0
         return floor_divide(trace.sizes.normal(extent) + (abs(step) - 1), abs(step))
-    length = (stop - start) / step if not isinstance(stop - start, complex) else 0
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
         return max(0, -((start - stop) // step))
+    length = (stop - start) / step if not isinstance(stop - start, complex) else 0
     if length != length:
         raise ValueError("arange: cannot compute length")
     return max(0, int(np.ceil(length)))

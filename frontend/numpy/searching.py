@@ -10,7 +10,6 @@ Not here: sorting (sorting.py), the search itself (ops/sorting.py).
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, F64, I64, U8, DType
 
 from ..tracing.concrete import known, require
+from ..tracing.integer import plain_size, user_size
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
 from .axes import size_argument
@@ -75,7 +75,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     side = "left" if right else "right"
     if not trace.sizes.at_least(count, 2, "bins that may go up or down"):
         return result(trace, _searched(trace, edges, wanted, side))
-    up, down = (_all_in_order(trace, edges, op) for op in ("less_equal", "greater_equal"))
+    up, down = (all_in_order(trace, edges, op) for op in ("less_equal", "greater_equal"))
     require(trace, trace.emit("logical_or", up, down), "TM258",
              "bins must be monotonically increasing or decreasing")  # fmt: skip
     row = trace.emit("select", up, edges, flip(trace, edges, (0,)))
@@ -84,7 +84,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return result(trace, trace.emit("select", up, found, behind))
 
 
-def _all_in_order(trace: Trace, row: Value, op: str) -> Value:
+def all_in_order(trace: Trace, row: Value, op: str) -> Value:
     """Whether neighbours compare so, all of them."""
     rest = row.tensor.shape[0] - 1
     pair = [slice_axis(trace, row, 0, start, rest) for start in (0, 1)]
@@ -120,10 +120,10 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
             "the length of what np.bincount gives back is known only at run time",
             hint="give minlength=n, with all numbers below n",
         )
-    return fresh(trace, _counted(trace, places, _weights(trace, value, weights), length))
+    return fresh(trace, _counted(trace, places, weights_of(trace, value, weights), length))
 
 
-def _weights(trace: Trace, value: Value, weights: Any) -> Value | None:
+def weights_of(trace: Trace, value: Value, weights: Any) -> Value | None:
     if weights is None:
         return None
     made = trace.cast(value_of(weights), F64)
@@ -136,10 +136,8 @@ def _weights(trace: Trace, value: Value, weights: Any) -> Value | None:
 
 def _counted(trace: Trace, places: Value, weights: Value | None, length: Size) -> Value:
     """How often, or with what weight, each place below `length` is there; others fail the call."""
-    dtype = I64 if weights is None else weights.tensor.dtype
-    start = full(trace, (length,), 0, dtype)
     if places.tensor.shape[0] == 0:
-        return start
+        return full(trace, (length,), 0, I64 if weights is None else weights.tensor.dtype)
     low, high = trace.literal(0, I64), trace.size_value(length)
     inside = trace.emit(
         "logical_and",
@@ -147,12 +145,7 @@ def _counted(trace: Trace, places: Value, weights: Value | None, length: Size) -
     )  # fmt: skip
     require(trace, trace.emit("all", inside, axes=(0,)), "TM257",
              "np.bincount counts numbers from 0 to minlength - 1")  # fmt: skip
-    safe = trace.emit("select", inside, places, low)
-    one = trace.literal(1, I64) if weights is None else weights
-    if weights is None:
-        one = trace.emit("broadcast_to", one, shape=places.tensor.shape)
-    made: Value = trace.emit("scatter_add", start, one, safe, axes=(0,))[0]
-    return made
+    return counted_at(trace, trace.emit("select", inside, places, low), length, weights)
 
 
 def histogram(
@@ -201,18 +194,30 @@ def _same_shape(trace: Trace, a: Value, b: Value) -> bool:
 def _in_bins(trace: Trace, value: Value, edges: Value, weights: Value | None) -> Value:
     """How many elements each bin has; bins have their left edge, the last one both."""
     count = edges.tensor.shape[0] - 1
+    made = counted_at(trace, bin_numbers(trace, value, edges), count + 2, weights)
+    return slice_axis(trace, made, 0, 1, count)
+
+
+def bin_numbers(trace: Trace, value: Value, edges: Value) -> Value:
+    """The bin of each element, from 1; before the first one 0, behind the last one their number
+    and 1."""
     common = _common(value, edges)
     elements, edges = trace.cast(value, common), trace.cast(edges, common)
-    last = reshape(trace, slice_axis(trace, edges, 0, count, 1), ())
+    last = reshape(trace, slice_axis(trace, edges, 0, edges.tensor.shape[0] - 1, 1), ())
     found = trace.emit("searchsorted", edges, elements, side="right")
-    found = trace.emit("sub", found, trace.cast(trace.emit("equal", elements, last), I64))
+    made: Value = trace.emit("sub", found, trace.cast(trace.emit("equal", elements, last), I64))
+    return made
+
+
+def counted_at(trace: Trace, places: Value, length: Size, weights: Value | None) -> Value:
+    """How often, or with what weight, each place below `length` is there."""
     dtype = I64 if weights is None else weights.tensor.dtype
-    start = full(trace, (count + 2,), 0, dtype)
+    start = full(trace, (length,), 0, dtype)
     one = trace.literal(1, I64) if weights is None else weights
     if weights is None:
-        one = trace.emit("broadcast_to", one, shape=found.tensor.shape)
-    made = trace.emit("scatter_add", start, one, found, axes=(0,))[0]
-    return slice_axis(trace, made, 0, 1, count)
+        one = trace.emit("broadcast_to", one, shape=places.tensor.shape)
+    made: Value = trace.emit("scatter_add", start, one, places, axes=(0,))[0]
+    return made
 
 
 def _edges(trace: Trace, value: Value, bins: Any, range: Any) -> Value:
@@ -227,21 +232,21 @@ def _edges(trace: Trace, value: Value, bins: Any, range: Any) -> Value:
     if np.ndim(bins) == 1:
         edges = value_of(bins)
         if trace.sizes.at_least(edges.tensor.shape[0], 2, "there is a bin"):
-            require(trace, _all_in_order(trace, edges, "less_equal"), "TM258",
+            require(trace, all_in_order(trace, edges, "less_equal"), "TM258",
                      "`bins` must increase monotonically, when an array")  # fmt: skip
         return edges
     try:
-        count = operator.index(bins)
+        count = plain_size(bins)
     except TypeError:
         raise TypeError("`bins` must be an integer, a string, or an array") from None
-    if count < 1:
+    if not trace.sizes.at_least(count, 1, "there is a bin"):
         raise ValueError("`bins` must be positive, when an integer")
-    first, last, kind = _outer(trace, value, range)
-    made: Value = linspace(first, last, count + 1, dtype=kind).value
+    first, last, kind = outer_edges(trace, value, range)
+    made: Value = linspace(first, last, user_size(trace, count + 1), dtype=kind).value
     return made
 
 
-def _outer(trace: Trace, value: Value, range: Any) -> tuple[Any, Any, Any]:
+def outer_edges(trace: Trace, value: Value, range: Any) -> tuple[Any, Any, Any]:
     """The outer edges, and the dtype of all."""
     own = value.tensor.dtype.numpy
     if range is not None:

@@ -11,7 +11,6 @@ medians (order_statistics.py).
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,11 @@ from tracemill.compiler.dims import product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import U8
 
+from ..tracing.integer import plain_size
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, fresh
 from .axes import one_axis
+from .memory_order import in_order
 from .operands import value_of
 from .ufuncs import out_array
 from .words import reshape, transpose
@@ -35,7 +36,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     trace = running()
     value, place = _axis_of(trace, value_of(a), axis)
     _check_kind(kind, order, stable)
-    return fresh(trace, sorted_along(trace, value, place))
+    return in_order(fresh(trace, sorted_along(trace, value, place)), "K", a)
 
 
 def argsort(
@@ -66,7 +67,7 @@ def partition(
     trace = running()
     value, place = _axis_of(trace, value_of(a), axis)
     _check_kth(trace, value, place, kth, kind, order)
-    return fresh(trace, sorted_along(trace, value, place))
+    return in_order(fresh(trace, sorted_along(trace, value, place)), "K", a)
 
 
 def argpartition(
@@ -235,13 +236,16 @@ def _check_kth(trace: Trace, value: Value, place: int, kth: Any, kind: Any, orde
         raise ValueError("Cannot specify order when the array has no fields.")
     size = value.tensor.shape[place]
     for item in kth if isinstance(kth, list | tuple | np.ndarray) else (kth,):
-        k = operator.index(item)
-        need = k + 1 if k >= 0 else -k
-        if not trace.sizes.at_least(size, need, "partition needs the element"):
+        k = plain_size(item)
+        from_start = trace.sizes.at_least(k, 0, "partition counts from the start or the end")
+        if not trace.sizes.at_least(
+            size, k + 1 if from_start else -k, "partition needs the element"
+        ):
             empty = "partition of no elements does nothing"
             if not all(trace.sizes.at_least(n, 1, empty) for n in value.tensor.shape):
                 return
-            raise ValueError(f"kth(={k}) out of bounds ({trace.sizes.hint(size)})")
+            hint = trace.sizes.hint
+            raise ValueError(f"kth(={hint(k)}) out of bounds ({hint(size)})")
 
 
 FUNCTIONS = {

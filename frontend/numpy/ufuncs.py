@@ -18,9 +18,10 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
-from .memory_order import ordered
+from .memory_order import in_asked_order
 from .operands import integer_limits, value_of
 from .promotion import COMPARISONS, Loop, loop_for
+from .shared_outputs import final_contents
 from .words import broadcast_to, full
 
 _WEAK = frozenset((int, float, complex))
@@ -62,18 +63,20 @@ def call(
             made = trace.emit(loop.op, *values)
     if out is None and where is True and type(made) is Value:
         wrapped = result(trace, made)
-        return ordered(wrapped, args) if has_views else wrapped
+        return in_asked_order(wrapped, order, args) if has_views or order != "K" else wrapped
     results = made if isinstance(made, tuple) else (made,)
     outs = out if isinstance(out, tuple) else (out,) * (1 if out is None else len(results))
     outs = outs if len(outs) == len(results) else (None,) * len(results)
+    if len(outs) == 2:
+        results = final_contents(trace, loop.op, results, outs, args, where)
     delivered = tuple(
         deliver(trace, value, target, where, casting, ufunc.__name__)
         for value, target in zip(results, outs)
     )
-    if has_views:
+    if has_views or order != "K":
         for item, target in zip(delivered, outs):
             if target is None:
-                ordered(item, args)
+                in_asked_order(item, order, args)
     return delivered if len(delivered) > 1 else delivered[0]
 
 
@@ -131,7 +134,7 @@ def _operands(trace: Trace, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], lis
             value = item.value if item.tracing is trace else value_of(item)
             keys.append(value.tensor.dtype.numpy)
             items.append(value)
-            if kind is TracedArray and (item.steps or item.base_memory.strides is not None):
+            if kind is TracedArray and not item.is_plain:
                 has_views = True
         elif kind in _WEAK:
             keys.append(kind)
@@ -186,7 +189,7 @@ def weak_value(trace: Trace, item: TracedNumber, dtype: DType) -> Value:
         if dtype.bits < 64:
             high = trace.literal(int(limits.max), value.tensor.dtype)
             fits = trace.emit("logical_and", fits, trace.emit("less_equal", value, high))
-        trace.emit("check", fits, code="TM246")
+        trace.emit("check", fits, code="TM246", dtype=dtype)
     return trace.cast(value, dtype)
 
 

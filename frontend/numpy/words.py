@@ -117,10 +117,9 @@ def broadcast_to(trace: Trace, value: Value, shape: tuple[Size, ...], what: str 
     fits = lead >= 0
     for mine, wanted in zip(have, shape[max(lead, 0) :]):
         if fits and mine != 1 and mine != wanted:
-            fits = trace.sizes.equal(mine, wanted, "an array is broadcast to this shape") or (
-                trace.sizes.hint(mine) == 1
-                and trace.sizes.equal(mine, 1, "an array is broadcast to this shape")
-            )
+            fits = trace.sizes.equal(
+                mine, wanted, "an array is broadcast to this shape"
+            ) or trace.sizes.equal(mine, 1, "an array is broadcast to this shape")
     if not fits:
         raise fail(
             "TM205",

@@ -61,10 +61,7 @@ def log_expit(x: Any) -> Any:
 @lifted
 def logit(p: Any) -> Any:
     """log(p / (1 - p)), the inverse of `expit`; NaN outside [0, 1]."""
-    p = read(p)
-    middle = 2 * p - 1  # exact where it is small, and there the difference of logarithms is not
-    near = np.log1p(middle) - np.log1p(-middle)
-    return np.where(np.abs(middle) < 0.5, near, np.log(p) - np.log1p(-p))
+    return apply("logit", p)
 
 
 @lifted

@@ -105,6 +105,7 @@ class SharedBase(Base):
         self.input = base.input
         self.writeable = base.writeable
         self.layout_of = base.layout_of
+        self.order_of = base.order_of
 
     def put(self, content: Value, part: Value) -> Value:
         """The content of the box with this array's replaced."""

@@ -66,6 +66,8 @@ def concrete(trace: Trace, value: Value, reason: str) -> Any:
                 trace.sizes.specialise(size, reason)
         else:
             source = trace.by_param[item]
+            if source.kind == "outer":
+                continue  # guarded there
             if source.leaf is None:
                 trace.fix_captured(source, reason)
             else:
@@ -93,7 +95,7 @@ def _needed(value: Value, trace: Trace, fix: bool) -> list[Node | Value] | None:
         pending.append((item, True))
         if node is None:
             source = trace.by_param.get(item)
-            if not fix or source is None or not _is_number(source):
+            if not fix or source is None or not _is_number(trace, source):
                 return None
             continue
         if node.op.structure is not Structure.GATHER and (
@@ -106,9 +108,16 @@ def _needed(value: Value, trace: Trace, fix: bool) -> list[Node | Value] | None:
     return order
 
 
-def _is_number(source: Input) -> bool:
+def can_be_fixed(trace: Trace, value: Value) -> bool:
+    """Whether `concrete` would find the number, at the price of guards."""
+    return _needed(value, trace, fix=True) is not None
+
+
+def _is_number(trace: Trace, source: Input) -> bool:
     """Whether an input's content may be taken from the example call and guarded: a scalar's, or
-    that of a captured array of what indices and flags are."""
+    that of a captured array of what indices and flags are; of a body, what is such around it."""
+    if source.kind == "outer":
+        return trace.outer is not None and can_be_fixed(trace.outer, source.value)
     if source.kind == "captured":
         return source.value.dtype.kind in "biu"
     return source.leaf is not None and source.value is not None
@@ -132,6 +141,9 @@ def _evaluate(order: list[Node | Value], wanted: Value, trace: Trace) -> Any:
         for item in order:
             if isinstance(item, Value):
                 source = trace.by_param[item]
+                if source.kind == "outer":
+                    content[item] = _outer_number(trace, source)
+                    continue
                 content[item] = np.asarray(source.value, item.tensor.dtype.numpy)
                 continue
             arrays = [content[operand] for operand in item.operands]
@@ -144,6 +156,12 @@ def _evaluate(order: list[Node | Value], wanted: Value, trace: Trace) -> Any:
     found = content[wanted]
     found.flags.writeable = False
     return found
+
+
+def _outer_number(trace: Trace, source: Input) -> Any:
+    """What a value around a body is in the example call, guarded there."""
+    assert trace.outer is not None
+    return np.asarray(concrete(trace.outer, source.value, "a body of control flow asks for it"))
 
 
 def _numbers(attrs: Any, trace: Trace) -> dict[str, Any]:

@@ -100,6 +100,37 @@ class StridesGuard:
 
 
 @dataclass(frozen=True, slots=True)
+class AxesGuard:
+    """The axes of the array argument `leaf` follow each other in memory as they did.
+
+    expected: `step_ranks` of it in the example call.
+    """
+
+    leaf: int
+    expected: tuple[int, ...]
+    reason: str
+    location: Location | None = None
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """Test it for the flat arguments of a call."""
+        array = leaves[self.leaf]
+        return step_ranks(array.shape, array.strides) == self.expected
+
+    @property
+    def text(self) -> str:
+        """Such as ``the axes of argument 0 have steps of ranks (0, 1)``."""
+        return f"the axes of argument {self.leaf} have steps of ranks {self.expected}"
+
+
+def step_ranks(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Which axis moves in smaller steps than which: the rank of each step, the smallest first; -1
+    for axes of size 1 and steps of 0, which have no say in where a new array's axes lie."""
+    steps = [0 if size == 1 else abs(stride) for size, stride in zip(shape, strides)]
+    ranks = sorted({step for step in steps if step})
+    return tuple([ranks.index(step) if step else -1 for step in steps])
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureGuard:
     """Something the function reads from outside is what it was.
 
@@ -128,7 +159,7 @@ class CaptureGuard:
         return f"{self.path} is {self.expected!r}"
 
 
-Guard = SizeGuard | ScalarGuard | StridesGuard | CaptureGuard
+Guard = SizeGuard | ScalarGuard | StridesGuard | AxesGuard | CaptureGuard
 
 
 def is_identical(now: Any, expected: Any) -> bool:

@@ -93,7 +93,9 @@ class TracedSize:
         return other // self, other % self
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        if type(other) is int and 0 <= other <= 8 and modulus is None:
+        if modulus is not None:
+            return NotImplemented
+        if type(other) is int and 0 <= other <= 8:
             total: Size = 1
             for _ in range(other):
                 total = total * self.now()
@@ -116,6 +118,11 @@ class TracedSize:
         return self // 2**other if type(other) is int else self._leave("__rshift__", other)
 
     def __and__(self, other: Any) -> Any:
+        """Low bits are a remainder, all bits above them a multiple."""
+        if type(other) is int:
+            unit = other + 1 if other >= 0 else -other
+            if unit & (unit - 1) == 0:
+                return self % unit if other >= 0 else self // unit * unit
         return self._leave("__and__", other)
 
     def __or__(self, other: Any) -> Any:

@@ -27,6 +27,9 @@ def lift(trace: Trace, item: Any) -> Value:
             )
         chain.append(outer)
     item.tracing.check_alive(item.made)
+    if trace.is_inside(item.tracing) and hasattr(item, "seen_by"):
+        seen: Value = item.seen_by(trace).value  # its memory may be written in between
+        return seen
     value: Value = item.value
     for inner in reversed(chain[:-1]):
         value = inner.lifted(value)

@@ -21,8 +21,8 @@ from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 from .concrete import concrete
 from .integer import TracedSize
 from .lifting import lift
+from .numbers_needed import number_error
 from .state import Trace, current
-from .tensor import number_error
 
 KINDS: dict[type, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}

@@ -66,8 +66,16 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return operator
 
 
-def _power(self: Any, other: Any) -> Any:
+# attributes by which other code asks an array for its memory
+MEMORY_PROTOCOLS = frozenset(
+    ("__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__", "__buffer__")
+)
+
+
+def _power(self: Any, other: Any, modulus: Any = None) -> Any:
     """NumPy's operator computes some powers of float arrays by other functions."""
+    if modulus is not None:
+        return NotImplemented
     if self.dtype.kind in "fc" and issubclass(type(self), InPlaceOperators):
         function: np.ufunc | None = None
         if type(other) is int:

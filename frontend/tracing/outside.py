@@ -62,7 +62,7 @@ class Outside:
 
     def item(self, owner: Any, key: Any) -> None:
         """``owner[key]`` of a list or dict is about to be assigned."""
-        if type(owner) is list and type(key) is not int:
+        if isinstance(owner, list) and type(key) is not int:
             return
         self._add(
             (id(owner), "item", key),
@@ -198,8 +198,8 @@ def _attribute(owner: Any, name: str) -> Any:
 
 
 def _item(owner: Any, key: Any) -> Any:
-    try:
-        return owner[key]
+    try:  # a dict that makes what it lacks is not asked
+        return owner[key] if isinstance(owner, list) or key in owner else _MISSING
     except (LookupError, TypeError):
         return _MISSING
 

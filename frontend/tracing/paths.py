@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, enum.Enum, slice)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type, np.ufunc)
-_BAGS: tuple[Any, ...] = (
+CONTAINERS: tuple[Any, ...] = (
     *(list, tuple, dict, set, deque, bytearray, array, ChainMap, UserDict, UserList),
     types.MappingProxyType,
 )
+_CHANGES = frozenset((
+    "add", "append", "appendleft", "clear", "difference_update", "discard", "extend", "extendleft",
+    "insert", "intersection_update", "remove", "reverse", "rotate", "sort", "subtract",
+    "symmetric_difference_update", "update",
+))  # fmt: skip  # methods that change a container and tell nothing about it
 _LARGEST = 1000  # elements of a container looked at one by one
 _MISSING = object()
 
@@ -47,6 +52,9 @@ class Paths:
         self._found: dict[int, tuple[Any, str, Access]] = {}
         self._guarded: set[str] = set()
         self._written: set[tuple[int, str]] = set()
+        self._read: set[int] = set()
+        self._noting: int | None = None  # the container whose contents are noted just now
+        self._contents: list[tuple[int, str]] = []  # (container, path of a guard on what it holds)
         self.outside = Outside()
 
     def add_argument(self, value: Any, leaf: int, name: str) -> None:
@@ -103,16 +111,27 @@ class Paths:
             return
         if isinstance(item, np.ndarray):
             return
-        small = type(item) in (list, tuple) or isinstance(item, dict)
-        if small and len(item) <= _LARGEST:
-            self._container(item, path, read)
-        elif isinstance(item, _BAGS):
-            self._bag(item, path, read)
+        if isinstance(item, CONTAINERS):
+            around, self._noting = self._noting, id(item)
+            small = type(item) in (list, tuple) or isinstance(item, dict)
+            if small and len(item) <= _LARGEST:
+                self._container(item, path, read)
+            else:
+                self._bag(item, path, read)
+            self._noting = around
         else:
             if isinstance(item, types.MethodType | functools.partial):
                 self.add_bound(item)
             if rebindable:
                 self._guard(path, read, is_identical, item, "this object is used")
+
+    def read(self, container: Any) -> None:
+        """A container is handed to code that may look at all that it holds."""
+        self._read.add(id(container))
+
+    def looked_at(self) -> frozenset[str]:
+        """The paths of guards on what containers hold that the function has looked at."""
+        return frozenset(path for owner, path in self._contents if owner in self._read)
 
     def note_immutable(self, items: tuple[Any, ...], path: str, read: Access) -> None:
         """A tuple that is replaced as a whole, such as the defaults of a function."""
@@ -125,6 +144,11 @@ class Paths:
         found = self._found.get(id(owner))
         if found is None or (id(owner), name) in self._written:
             return
+        if isinstance(owner, CONTAINERS):
+            if name not in _CHANGES:
+                self.read(owner)
+            if getattr(item, "__self__", None) is owner:  # a method, another object each time
+                return
         path = f"{found[1]}.{name}"
         if path in self._guarded and isinstance(item, _PLAIN):
             return
@@ -159,7 +183,7 @@ class Paths:
 
     def wrote_item(self, owner: Any, key: Any) -> None:
         """``owner[key]`` is, of a list or dict that was there before the trace."""
-        if type(owner) in (list, dict) and self.is_captured(owner):
+        if isinstance(owner, list | dict) and self.is_captured(owner):
             self.outside.item(owner, key)
 
     def _container(self, item: Any, path: str, read: Access) -> None:
@@ -201,6 +225,8 @@ class Paths:
         if path in self._guarded:
             return
         self._guarded.add(path)
+        if self._noting is not None:
+            self._contents.append((self._noting, path))
         guard = CaptureGuard(path, read, check, expected, reason, user_location())
         self._trace.guards.append(guard)
 

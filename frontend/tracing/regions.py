@@ -77,22 +77,59 @@ class Regions:
         self, name: str, handed: Sequence[Handed], body: Body, variables: Sequence[Any] = ()
     ) -> Region:
         """Run `body`. variables: those whose content is a parameter and, in the end, a result."""
-        outer = self.outer
-        with Trace(name, outer.dispatch, {}) as inner:
-            inner.become_region()
-            values = [inner.builder.param(item.name, item.tensor) for item in handed]
-            assert inner.states is not None
-            for variable in variables:
-                inner.states[variable.name] = inner.builder.param(variable.name, variable.type)
-            items = [item.wrapped(inner, v) for item, v in zip(handed, values)]
-            results = list(body(items, inner))
-            results += [inner.states[variable.name] for variable in variables]
-            graph = inner.builder.finish(results)
-        _check_devices(graph)
-        outer.sizes.listeners.append(inner.replace)
+        opened = OpenRegion(self, name, handed, variables)
+        results = opened.run(lambda: body(opened.items, opened.trace))
+        return opened.finish(results)
+
+    def add(self, inner: Trace) -> None:
+        """Let a trace hear of sizes until the node is made."""
         self._traces.append(inner)
+
+
+class OpenRegion:
+    """A region that code can be added to until it is finished.
+
+    items: what its body is handed. states: after `run`, what it holds in Variables and memory.
+    """
+
+    def __init__(
+        self,
+        regions: Regions,
+        name: str,
+        handed: Sequence[Handed] = (),
+        variables: Sequence[Any] = (),
+    ) -> None:
+        outer = regions.outer
+        self.variables = variables
+        self.trace = inner = Trace(name, outer.dispatch, {})
+        inner.become_region()
+        regions.add(inner)
+        values = [inner.builder.param(item.name, item.tensor) for item in handed]
+        assert inner.states is not None
+        for variable in variables:
+            inner.states[variable.name] = inner.builder.param(variable.name, variable.type)
+        self.items = [item.wrapped(inner, v) for item, v in zip(handed, values)]
+        self._given = len(handed) + len(variables)
+
+    def run(self, block: Callable[[], Any]) -> Any:
+        """Trace `block` behind what is there."""
+        inner = self.trace
+        inner.alive = True
+        try:
+            with inner:
+                return block()
+        finally:
+            inner.sizes.listeners.append(inner.replace)
+
+    def finish(self, results: Sequence[Value]) -> Region:
+        """The region that yields these, and then the content of its variables."""
+        inner = self.trace
+        assert inner.states is not None
+        states = [inner.states[variable.name] for variable in self.variables]
+        graph = inner.builder.finish([*results, *states])
+        _check_devices(graph)
         captured = tuple([item.value for item in inner.inputs])
-        return Region(graph, len(handed) + len(variables), captured, dict(inner.assigned))
+        return Region(graph, self._given, captured, dict(inner.assigned))
 
 
 def _check_devices(graph: Graph) -> None:

@@ -63,6 +63,8 @@ class TraceResult:
     inputs: one per graph parameter. outputs: the flat results in the order of `structure`.
     structure: what the caller's `flatten` gave. writes: input index -> index of the graph
     result that is its final content. guards: all must hold for a later call to use the graph.
+    looked_at: paths of those guards that are on what a captured container holds, where the function
+    has looked at that.
     replaced: symbols of the argument shapes that the graph no longer has, and what they equal.
     variables: by name in the graph, the user's objects (each knows its store).
     """
@@ -76,3 +78,4 @@ class TraceResult:
     hints: Mapping[str, int]
     replaced: Mapping[str, Size]
     variables: Mapping[str, Any]
+    looked_at: frozenset[str] = frozenset()

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.dims import Dim
+from tracemill.compiler.errors import number_text
 from tracemill.compiler.ir.graph import Graph, Value
 from tracemill.compiler.types import TensorType, dtype_of
 
@@ -30,7 +31,7 @@ from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
 from .box import Boxes, SharedBase
 from .capture import capture, refuse_outer
-from .guards import StridesGuard
+from .guards import AxesGuard, StridesGuard, step_ranks
 from .integer import TracedSize
 from .leaves import ArrayLeaf, Leaf, MadeLeaf, NumpyScalarLeaf, ScalarLeaf
 from .number import KINDS, TracedNumber
@@ -39,6 +40,7 @@ from .result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput,
 from .sharing import Sharing
 from .state import Input, Trace, fail, stored_outside
 from .tensor import TracedArray, TracedScalar
+from .undefined import Undefined
 from .views import Base, argument_strides
 
 Flatten = Callable[[Any], tuple[Sequence[Any], Any]]
@@ -101,13 +103,18 @@ def _argument(running: Trace, leaf: Leaf, index: int, made: Sequence[Any]) -> An
             base.layout_of = frozenset((place,))
             reason = "whether a reshape of it is a view depends on its strides"
             running.layouts[place] = StridesGuard(index, order, leaf.strides, reason)
+            ranks = step_ranks(sizes, leaf.strides)
+            reason = "the axes of arrays made of it lie in memory in the order of its own"
+            running.axes_orders[place] = AxesGuard(index, ranks, reason)
         return TracedArray(running, base, (), value)
     if isinstance(leaf, ScalarLeaf):
         kind = type(leaf.value)
         if kind is int and not -(2**63) <= leaf.value < 2**63:  # type: ignore[operator]
             raise fail(
                 "TM246",
-                f"the argument {leaf.name or index} is {leaf.value}, which no 64-bit integer holds",
+                f"the argument {leaf.name or index} is "
+                f"{number_text(leaf.value)}, "  # type: ignore[arg-type]
+                "which no 64-bit integer holds",
             )
         item = Input("scalar", leaf.name or f"x{index}", index, value=leaf.value)
         value = running.add_input(item, TensorType(KINDS[kind], ()))
@@ -151,6 +158,7 @@ def _finished(
     return TraceResult(
         graph, tuple(running.inputs), tuple(outputs), structure, writes, guards,
         dict(running.hints), dict(sizes.replaced), dict(running.variables),
+        running.paths.looked_at(),
     )  # fmt: skip
 
 
@@ -183,6 +191,8 @@ def _output(
 
 def _refuse_result(item: Any) -> None:
     """Refuse what is not the same at every call: the function runs no more after its trace."""
+    if type(item) is Undefined:
+        item.refuse()
     kind = type(item).__name__
     if isinstance(item, Iterator | AsyncIterator | Coroutine):
         if isinstance(item, Coroutine):

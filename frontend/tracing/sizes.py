@@ -12,7 +12,7 @@ that user code sees (integer.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracemill.compiler.dims import Dim, Size, dim_text
@@ -54,6 +54,10 @@ class Sizes:
     def hint(self, size: Size) -> int:
         """The size in the example call."""
         return size.evaluate(self.hints) if isinstance(size, Dim) else size
+
+    def hints_of(self, shape: Sequence[Size]) -> tuple[int, ...]:
+        """A shape in the example call."""
+        return tuple(self.hint(self.normal(size)) for size in shape)
 
     def equal(self, left: Size, right: Size, reason: str) -> bool:
         """Decide ``left == right``, making them one size if it holds in the example call."""

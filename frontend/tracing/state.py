@@ -18,14 +18,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from tracemill.compiler.dims import Dim, Size
-from tracemill.compiler.errors import TracemillError, error
+from tracemill.compiler.errors import TracemillError, error, number_text
 from tracemill.compiler.ir.builder import Builder
 from tracemill.compiler.ir.graph import Location, Value
-from tracemill.compiler.records import dataclass, replace
+from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import DType, TensorType, dtype_of
 
 from .access import Access
-from .guards import CaptureGuard, ScalarGuard, StridesGuard, has_content
+from .guards import AxesGuard, CaptureGuard, ScalarGuard, StridesGuard, has_content
 from .sizes import Sizes
 from .source import user_location
 
@@ -98,7 +98,9 @@ class Trace:
     sizes: Sizes = field(init=False)
     inputs: list[Input] = field(default_factory=list)
     by_param: dict[Value, Input] = field(default_factory=dict)
-    guards: list[ScalarGuard | StridesGuard | CaptureGuard] = field(default_factory=list)
+    guards: list[ScalarGuard | StridesGuard | AxesGuard | CaptureGuard] = field(
+        default_factory=list
+    )
     outer: Trace | None = None
     alive: bool = True
     captured: dict[Any, Any] = field(default_factory=dict)
@@ -109,13 +111,21 @@ class Trace:
     named: set[Value] = field(default_factory=set)
     functions: dict[Any, Any] = field(default_factory=dict)
     inlined: list[Any] = field(default_factory=list)
+    entered: list[int] = field(default_factory=list)  # blocks traced on a traced test
     shown: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
     _casts: dict[tuple[Value, DType], Value] = field(default_factory=dict)
     _dim_values: dict[Size, Value] = field(default_factory=dict)
     _literals: dict[Any, Value] = field(default_factory=dict)
     layouts: dict[int, StridesGuard] = field(default_factory=dict)
+    axes_orders: dict[int, AxesGuard] = field(default_factory=dict)
     states: dict[str, Value] | None = None  # of a region: what variables hold now
     assigned: dict[str, Any] = field(default_factory=dict)
+    memory: dict[int, Any] = field(default_factory=dict)  # that bodies in it have met
+    chosen: dict[int, Any] = field(default_factory=dict)  # memory that other memory may be
+    blurred: dict[int, Any] = field(default_factory=dict)  # memory that is not to be written
+    spent: dict[int, Any] = field(default_factory=dict)  # memory that is not to be used
+    loop: str | None = None  # what a trip of a Python loop is: "graph", "trial" or "now"
+    regional: dict[int, Any] = field(default_factory=dict)  # of a region: memory around it
     _fixed_leaves: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -145,11 +155,18 @@ class Trace:
         """Be the trace of a body of control flow: what is outside is the enclosing trace's."""
         assert self.outer is not None
         self.states = {}
-        self.paths, self.shown, self.inlined = (
-            self.outer.paths,
-            self.outer.shown,
-            self.outer.inlined,
-        )
+        shared = ("paths", "shown", "inlined", "entered", "guards", "layouts", "axes_orders")
+        for name in shared:
+            setattr(self, name, getattr(self.outer, name))
+
+    def is_inside(self, outer: Trace) -> bool:
+        """True for the trace of a body of control flow in `outer`, however deep."""
+        at: Trace | None = self
+        while at is not None and at.states is not None:
+            at = at.outer
+            if at is outer:
+                return True
+        return False
 
     def hide(self) -> list[str]:
         """Put arrays back where traced ones stood for them. Gives the keys under which the
@@ -271,15 +288,13 @@ class Trace:
     # -- sizes
 
     def unify(self, left: Size, right: Size) -> bool:
-        """Asked by the builder: make two sizes equal, or one of them 1, as the hints say."""
+        """Asked by the builder: make two sizes equal, or one of them 1, as the hints say. That
+        they do not fit is guarded too, as the function may go on with the error caught."""
         reason = "an operation needs these sizes to fit"
         if self.sizes.equal(left, right, reason):
             return True
         return any(
-            isinstance(size, Dim)
-            and self.sizes.hint(size) == 1
-            and self.sizes.equal(size, 1, reason)
-            for size in (left, right)
+            isinstance(size, Dim) and self.sizes.equal(size, 1, reason) for size in (left, right)
         )
 
     def replace(self, change: Mapping[str, Size]) -> None:
@@ -305,13 +320,6 @@ class Trace:
             self.guards.append(
                 CaptureGuard(source.name, source.read, has_content, content, reason, place)
             )
-
-    def fix_layout(self, inputs: frozenset[int]) -> None:
-        """Guard the strides of arguments: a decision depends on them."""
-        for place in inputs:
-            guard = self.layouts.pop(place, None)
-            if guard is not None:
-                self.guards.append(replace(guard, location=user_location()))
 
     # -- errors
 
@@ -365,7 +373,9 @@ def _checked(number: int, dtype: DType) -> Any:
         return dtype.numpy.type(number)
     except OverflowError:
         name = dtype.numpy.name
-        raise fail("TM246", f"Python integer {number} out of bounds for {name}") from None
+        raise fail(
+            "TM246", f"Python integer {number_text(number)} out of bounds for {name}"
+        ) from None
 
 
 def _item(place: Any, key: Any) -> Any:

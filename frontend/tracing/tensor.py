@@ -21,8 +21,9 @@ from tracemill.compiler.types import TensorType
 
 from .concrete import concrete
 from .integer import user_size
-from .operators import InPlaceOperators, Operators
-from .source import source_line, user_location
+from .memory import is_blurred, is_spent, region_base, region_step
+from .numbers_needed import number_error
+from .operators import MEMORY_PROTOCOLS, InPlaceOperators, Operators
 from .state import Trace, current, fail
 from .views import Base, Step, Strides, contiguous_strides, read_steps, write_steps
 
@@ -81,7 +82,7 @@ class Traced(Operators):
         return self.size * self.itemsize
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in MEMORY_PROTOCOLS:
             raise AttributeError(name)
         found = self.alive().dispatch.attribute(name)
         if found is not None:
@@ -216,6 +217,11 @@ class TracedArray(InPlaceOperators, Traced):
     @property
     def value(self) -> Value:
         base = self.base_memory
+        trace = current()
+        if trace is not None and is_spent(trace, self.base_memory):
+            raise self._spent()
+        if trace is not self.tracing and trace is not None and trace.is_inside(self.tracing):
+            return self.seen_by(trace).value
         if self._version != base.version:
             self._value = read_steps(self.tracing, base.value, self.steps)
             self._version = base.version
@@ -240,6 +246,16 @@ class TracedArray(InPlaceOperators, Traced):
             )
         object.__setattr__(self, name, value)
 
+    def seen_by(self, trace: Trace) -> TracedArray:
+        """The same array in a body of control flow inside its trace."""
+        if trace is self.tracing:
+            return self
+        own = self.tracing
+        made = TracedArray(trace, region_base(trace, self.base_memory, own))
+        for step in self.steps:
+            made = made.view_by(region_step(trace, step, own))
+        return made
+
     def view_by(self, step: Step) -> TracedArray:
         """A view of this view. No new memory."""
         made = TracedArray(
@@ -252,7 +268,11 @@ class TracedArray(InPlaceOperators, Traced):
         """Replace the content; type and shape are those of the array. Raises ValueError."""
         base = self.base_memory
         self.require_writeable()
-        trace = self.tracing
+        trace = current()
+        assert trace is not None
+        if trace is not self.tracing:
+            self.seen_by(trace).write(content)
+            return
         base.value = write_steps(trace, base.value, self.steps, content) if self.steps else content
         base.version += 1
         self._value = content
@@ -266,14 +286,31 @@ class TracedArray(InPlaceOperators, Traced):
     def require_writeable(self) -> None:
         """Refuse read-only memory. Raises ValueError."""
         self.tracing.check_alive(self.made)
-        if self.tracing is not current():
+        trace = current()
+        if self.tracing is not trace and not (trace and trace.is_inside(self.tracing)):
             raise fail(
                 "TM106",
                 f"{self!r} belongs to the enclosing function and is written in an inner one",
                 hint="carry it: return the new value from the inner function",
             )
+        if trace is not None and is_blurred(trace, self.base_memory):
+            raise fail(
+                "TM106",
+                f"{self!r} is written, and whether another array shares its memory is known only "
+                "when the compiled function runs",
+                hint="where a branch or loop gives an array that has another name, or a view of "
+                "it, a name, give it a copy: a = b.copy()",
+            )
         if not self.is_writeable:
             raise fail("TM247", "assignment destination is read-only")
+
+    def _spent(self) -> Exception:
+        return fail(
+            "TM106",
+            f"{self!r} is used after a loop that writes this memory in its first trip only, as it "
+            "gives the name of its array another one",
+            hint="let the loop write arrays to which it gives no other name, or copies",
+        )
 
     @property
     def is_writeable(self) -> bool:
@@ -281,7 +318,8 @@ class TracedArray(InPlaceOperators, Traced):
         return self.base_memory.writeable and all(step.writeable for step in self.steps)
 
     def element_strides(self) -> Strides:
-        """Strides in elements."""
+        """Strides in elements, over the sizes that remain."""
+        now = self.tracing.sizes.normal
         chain: list[TracedArray] = []
         at = self
         while at.parent is not None:
@@ -290,15 +328,17 @@ class TracedArray(InPlaceOperators, Traced):
         strides = at.base_memory.strides or contiguous_strides(at.tensor_type.shape)
         for view in reversed(chain):
             assert view.parent is not None
-            found = view.steps[-1].strides(self.tracing, view.parent.tensor_type.shape, strides)
+            shape = tuple(map(now, view.parent.tensor_type.shape))
+            found = view.steps[-1].strides(self.tracing, shape, tuple(map(now, strides)))
             assert found is not None
             strides = found
-        return strides
+        return tuple(map(now, strides))
 
     @property
     def is_plain(self) -> bool:
-        """True for a whole array of C-contiguous memory."""
-        return not self.steps and self.base_memory.strides is None
+        """True for a whole array that is C-contiguous however the arguments lie in memory."""
+        base = self.base_memory
+        return not (self.steps or base.strides or base.layout_of or base.order_of)
 
     @property
     def real(self) -> Any:
@@ -353,39 +393,3 @@ def result(trace: Trace, value: Value) -> Traced:
     if value.tensor.shape:
         return TracedArray(trace, Base(value), (), value)
     return TracedScalar(trace, value)
-
-
-def number_error(traced: Any, wanted: str) -> Exception:
-    """The error for a traced value whose number Python code asks for."""
-    line = source_line(user_location())
-    if wanted == "bool":
-        word = line.split(" ", 1)[0].rstrip(":(") if line else ""
-        statement = word if word in ("if", "elif", "while", "assert", "not") else "a condition"
-        instead = {
-            "while": "tm.while_loop(test, body, initial), a `for` over a fixed number of steps "
-            "that chooses with np.where, or keep the loop outside and compile its body",
-            "assert": "a check of the arguments before the call",
-            "a condition": "np.where(condition, a, b), & and | for `and` and `or`, np.minimum and "
-            "np.maximum for min() and max(), np.sort for sorted()",
-        }.get(
-            statement,
-            "np.where(condition, a, b), tm.cond(condition, f, g, x) to run one of two functions, "
-            "or decide before the call",
-        )
-        what = f"`{statement}`" if statement != "a condition" else "Python"
-        return fail(
-            "TM101",
-            f"{what} needs to know whether {traced!r} is true while the function is traced"
-            + (f"\n    {line}" if line else ""),
-            "its value is known only when the compiled function runs",
-            f"write {instead}",
-        )
-    return fail(
-        "TM102",
-        f"{wanted}() needs the number of {traced!r} while the function is traced"
-        + (f"\n    {line}" if line else ""),
-        "its value is known only when the compiled function runs",
-        'show it with tm.print("{:.3f}", x)'
-        if wanted == "format"
-        else "keep it an array, or pass the number as a static argument",
-    )

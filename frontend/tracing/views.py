@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .state import Trace
 
 Strides = tuple[Size, ...]
+_LARGE = 1_000_003  # what a symbol is taken as where sizes are compared
 
 
 class Base:
@@ -30,10 +31,11 @@ class Base:
 
     strides: in elements, None where C-contiguous. input: index of the trace input whose memory
     this is. writeable: False for read-only arguments. layout_of: inputs whose strides in the
-    example call these strides come from.
+    example call these strides come from, C order too. order_of: inputs of which only the order
+    of their axes counts.
     """
 
-    __slots__ = ("input", "layout_of", "strides", "value", "version", "writeable")
+    __slots__ = ("input", "layout_of", "order_of", "strides", "value", "version", "writeable")
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Base:
     ) -> None:
         self.value = value
         self.layout_of = layout_of
+        self.order_of: frozenset[int] = frozenset()
         self.version = 0
         self.strides = strides
         self.input = input
@@ -250,7 +253,7 @@ def contiguous_strides(shape: tuple[Size, ...]) -> Strides:
 def is_contiguous(shape: tuple[Size, ...], strides: Strides) -> bool:
     """True where the strides are those of a C-contiguous array (axes of size 1 aside)."""
     wanted = contiguous_strides(shape)
-    return all(size == 1 or a == b for size, a, b in zip(shape, strides, wanted))
+    return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, strides, wanted))
 
 
 def reshaped_strides(
@@ -374,7 +377,15 @@ def _smaller(a: Size, b: Size) -> bool:
     difference = b - a
     if isinstance(difference, int):
         return difference > 0
-    return difference.terms[0][1] > 0
+    return (
+        difference.evaluate({s: _LARGE + at for at, s in enumerate(sorted(difference.symbols()))})
+        > 0
+    )
+
+
+def compared(a: Size, b: Size) -> int:
+    """Negative, zero or positive as a is smaller than, equal to or greater than b."""
+    return 0 if a == b else -1 if _smaller(a, b) else 1
 
 
 def _now(trace: Trace, sizes: tuple[Size, ...]) -> tuple[Size, ...]:

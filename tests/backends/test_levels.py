@@ -154,6 +154,27 @@ def test_reductions_of_one_vector(
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("vector", [0, 2, 8, 16, 64])
+@pytest.mark.parametrize("monoid", ["any", "all"])
+def test_masks_that_a_routine_takes_and_gives(
+    monoid: str, vector: int, machine: str, rng: np.random.Generator
+) -> None:
+    """In loops, where they stay in registers."""
+    shift = (Load("a", "x", (i, j), I64), Load("b", "y", (i, j), I64),
+             Let("c", "right_shift", ("a", "b"), I64))  # fmt: skip
+    holes = (Let("d", "cast", ("c",), BOOL, {"dtype": BOOL}), Let("e", "logical_not", ("d",), BOOL))
+    reduce = Reduce(("r",), monoid, "j", m, (*shift, *holes), ("e",), (BOOL,), vector=vector)
+    params = (Parameter("x", I64, (n, m), "in"), Parameter("y", I64, (n, m), "in"),
+              Parameter("o", BOOL, (n,), "out"))  # fmt: skip
+    loop = Parallel("i", n, (reduce, Store("o", (i,), "r")))
+    kernel = Kernel("masks", params, ("n", "m"), (loop,))
+    for count in (0, 1, 8, 71, 5000):
+        x, y = (rng.integers(0, 3, (4, count)) for _ in range(2))
+        x[0], x[1, count // 2 :] = monoid == "any", 9
+        both(kernel, machine, [x, y], [np.zeros(4, bool)], n=4, m=count)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("vector", [0, 8])
 def test_rows_that_are_reduced_and_read_again(
     vector: int, machine: str, rng: np.random.Generator

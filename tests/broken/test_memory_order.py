@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from traced import assert_equal
+from traced import assert_equal, outcome
 
 # Each makes a new array from a matrix that does not lie in C order.
 NEW: dict[str, Callable[[Any], Any]] = {
@@ -42,6 +42,9 @@ NEW: dict[str, Callable[[Any], Any]] = {
     "sum that keeps its axis": lambda t: np.stack([t.T, t.T + 1]).T.sum(0, keepdims=True),
     "var": lambda t: np.var(np.stack([t.T, t.T + 1]).T, 0),
     "take": lambda t: t[[0, 2]],
+    "triu": lambda t: np.triu(t),
+    "tril of several": lambda t: np.tril(np.stack([t.T, t.T + 1]).T),
+    "spectrum": lambda t: np.fft.fft(t),
 }
 
 
@@ -100,3 +103,83 @@ def test_a_diagonal_named_by_einsum_is_written_through() -> None:
     mine, theirs = (x.copy(), y.copy()), (x.copy(), y.copy())
     assert_equal(tm.jit(function)(*mine), function(*theirs))
     assert_equal(mine, theirs)
+
+
+def memory(array: Any) -> Any:
+    """The array after a write through what it is as one axis, which may be a copy."""
+    row = array.reshape(-1)
+    row[...] += 100
+    return array
+
+
+# Each depends on how its argument lies in memory.
+DEPENDS: dict[str, Callable[[Any], Any]] = {
+    "a reshape of a new array": lambda x: memory(x * 2),
+    "its flags": lambda x: ((x * 2).flags.c_contiguous, (x * 2).flags.f_contiguous),
+    "flags of views": lambda x: (x.T.flags.c_contiguous, x[1:].flags.f_contiguous),
+    "elements as they lie": lambda x: (x.ravel("K"), (x + 1).flatten("K")),
+    "elements in the order there is": lambda x: (x.reshape(-1, order="A"), x.flatten("A")),
+    "ravel": lambda x: (memory(x.ravel("A")), memory(x.ravel("F")), memory(x.ravel("K")), x),
+    "copies": lambda x: [memory(x.copy(order)) for order in "CFAK"],
+    "orders of ufuncs": lambda x: [memory(np.add(x, 1, order=order)) for order in "CFAK"],
+    "orders of arrays": lambda x: [memory(np.array(x, order=order)) for order in "CFAK"],
+    "no copy where the order is there": lambda x: (np.asarray(x, order="F").fill(3), x)[1],
+    "contiguous": lambda x: (np.ascontiguousarray(x).fill(3), x)[1],
+    "contiguous in Fortran order": lambda x: (np.asfortranarray(x).fill(3), x)[1],
+    "a cast that need not copy": lambda x: (x.astype(float, "F", copy=False).fill(3), x)[1],
+    "of sorts": lambda x: (memory(np.sort(x, 0)), memory(np.partition(x, 1, 0))),
+    "without NaN": lambda x: memory(np.nan_to_num(x)),
+    "through index arrays": lambda x: memory(x[:, np.array([1, 0])]),
+    "every second row": lambda x: memory(x[::2] + x[::2]),
+    "an axis split": lambda x: memory(x.reshape(2, 2, -1)),
+}
+X = np.arange(20.0).reshape(4, 5)
+LAYOUTS = [
+    np.arange(40.0).reshape(4, 10)[:, ::2],
+    np.asfortranarray(X),
+    X,
+    np.arange(40.0).reshape(8, 5)[::-2],
+    np.arange(40.0).reshape(10, 4)[::2].T,
+    np.asfortranarray(X)[:2],
+    X[:1],
+    np.asfortranarray(X[:, :2])[::2],
+]
+
+
+@pytest.mark.parametrize("name", DEPENDS)
+def test_a_compilation_serves_only_arrays_that_lie_as_its_own_did(name: str) -> None:
+    function = DEPENDS[name]
+    compiled = tm.jit(function)
+    for layout in LAYOUTS * 2:
+        for got, wanted in zip(outcome(compiled, [layout]), outcome(function, [layout])):
+            if isinstance(wanted, Exception):
+                assert isinstance(got, type(wanted))
+                continue
+            assert not isinstance(got, Exception), got
+            assert_equal(got, wanted)
+
+
+def test_new_arrays_of_columns_of_any_width_share_a_compilation() -> None:
+    compiled = tm.jit(lambda x: memory(x * 2))
+    for width in range(10, 16):
+        x = np.arange(6.0 * 3 * width).reshape(6, 3 * width)[:, ::3]
+        assert_equal(compiled(x), memory(x * 2))
+    assert len(compiled.explain_recompiles()) == 1
+
+
+def test_an_identity_in_fortran_order() -> None:
+    assert_equal(tm.jit(lambda: memory(np.eye(2, 3, order="F")))(), memory(np.eye(2, 3, order="F")))
+
+
+@pytest.mark.parametrize("columns", [36, 37, 38])
+def test_a_piece_of_columns_in_fortran_order_is_viewed_as_one_row(columns: int) -> None:
+    def act(a: Any) -> Any:
+        for piece in np.array_split(a, 3, axis=1):
+            row = np.reshape(piece, -1, order="F")
+            row += np.arange(row.size)
+        return a.sum()
+
+    mine = np.asfortranarray(np.arange(2.0 * columns).reshape(2, columns))
+    theirs = mine.copy("F")
+    assert tm.jit(act)(mine) == act(theirs)
+    np.testing.assert_array_equal(mine, theirs)

@@ -99,20 +99,6 @@ def test_branches_that_give_different_things_are_refused(
     assert text in str(caught.value)
 
 
-def test_a_body_does_not_write_to_arrays_around_it() -> None:
-    def body_writes(x: Any) -> Any:
-        y = x * 2
-
-        def body(i: Any, c: Any) -> Any:
-            y[0] = i
-            return c
-
-        return tm.fori_loop(0, 3, body, x)
-
-    with pytest.raises(TracemillError, match="TM106"):
-        tm.jit(body_writes)(X)
-
-
 def test_what_was_passed_in_is_not_written() -> None:
     def body_writes(x: Any) -> Any:
         def body(i: Any, c: Any) -> Any:

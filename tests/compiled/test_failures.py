@@ -56,3 +56,15 @@ def test_a_call_that_fails_has_printed_and_written_nothing_behind_the_failure(ca
     pick(x, np.array([1, 2]))
     assert (x[0], w.read().tolist()) == (5.0, [1.0, 1.0])
     assert capsys.readouterr().out == "picked [1. 2.]\n"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "limits"),
+    [("u1", 300, "uint8, which holds 0 to 255"), ("i2", -40000, "int16, which holds -32768 to 3")],
+)
+def test_an_integer_that_does_not_fit_is_told_of_its_element_type(dtype, number, limits):
+    compiled = tm.jit(lambda x, n: x + n)
+    x = np.arange(3).astype(dtype)
+    assert compiled(x, 1).tolist() == [1, 2, 3]
+    with pytest.raises(OverflowError, match=rf"TM246\] at .*\n.* out of bounds for {limits}"):
+        compiled(x, number)

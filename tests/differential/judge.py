@@ -34,8 +34,11 @@ PAIRS = 4
 FEWEST, MOST = 1, 4  # ulp of a move: what NumPy's functions promise, and ours keep within two
 SLACK = 4.0
 ULPS = 4  # allowed anywhere in a value that was rounded: two moves may cancel out
-_SUM = re.compile(r"sum|mean|average|trace|add\.reduce|@|dot\(|matmul|inner|outer|tensordot|einsum")
-_EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition)\(|ptp\(")
+_SUM = re.compile(
+    r"sum|mean|average|trace|add\.reduce|@|dot\(|matmul|inner|outer|tensordot|einsum"
+    r"|convolve|correlate|conv\(|avg_pool"
+)
+_EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition|max_pool)\(|ptp\(")
 
 
 class Noise:

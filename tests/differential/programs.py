@@ -4,8 +4,8 @@ A program is a list of steps over numbered values; the first values are its para
 grown by running NumPy itself for three choices of sizes at once, so that each step is valid for
 all of them.
 
-Not here: the expressions (tests/support/numpy_lines.py), one step (steps.py), which steps are no
-good for a comparison (tame.py), comparing (judge.py).
+Not here: the expressions (tests/support/numpy_lines.py, beyond_numpy.py), one step (steps.py),
+which steps are no good for a comparison (tame.py), comparing (judge.py).
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+import beyond_numpy
+import numpy_lines
+from beyond_numpy import KINDS, TRACED_NAMES
 from lanes import edge_values
-from numpy_lines import CHOICES, KINDS, Line, lines
+from numpy_lines import CHOICES, Line
 from tracemill.compiler.types import dtype_of
 
 from .steps import BF16, WRITTEN, Step, run_step
 from .tame import is_laid_out_by_numpy, is_tame
 
-LINES = lines()
+LINES = numpy_lines.lines() + beyond_numpy.lines()
 DTYPES = [
     *(np.dtype(name) for name in "? b h i l B H I L e f d F D f d l d f".split()),
 ]  # fmt: skip
@@ -71,7 +73,7 @@ class Program:
         """The same, as a function with lines of its own."""
         name = f"<program {abs(hash(self.source)):x}>"
         linecache.cache[name] = (len(self.source), None, self.source.splitlines(True), name)
-        space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes}
+        space = dict(TRACED_NAMES)
         exec(compile(self.source, name, "exec"), space)
         made: Callable[..., Any] = space["program"]
         return made
@@ -276,7 +278,7 @@ class Grower:
 
 
 def random_program(
-    rng: np.random.Generator, size: int = 24
+    rng: np.random.Generator, size: int = 21
 ) -> tuple[Program, list[dict[str, int]], list[list[Any]]]:
     """A program of about `size` steps, three choices of sizes, and arguments for each."""
     grown = Grower(rng, size)

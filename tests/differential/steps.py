@@ -13,6 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from beyond_numpy import PLAIN_NAMES
+
 BF16 = np.dtype(ml_dtypes.bfloat16)
 WRITTEN = object()  # in place of the value of a statement
 
@@ -36,7 +38,7 @@ class Step:
 def step_function(text: str, count: int, statement: bool) -> Callable[..., Any]:
     """A step as a function of its operands."""
     names = [f"o{i}" for i in range(count)]
-    space: dict[str, Any] = {"np": np, "ml_dtypes": ml_dtypes}
+    space = dict(PLAIN_NAMES)
     body = text.format(*names)
     if not statement:
         made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {body}", space)

@@ -1,15 +1,18 @@
 """Random NumPy programs give what NumPy gives, with all passes, with none, and in any order.
 
-Each program is called with three choices of sizes, 0 and 1 among them. Most run as traced graphs
-under the reference evaluator, which is quick; a part of them is compiled. `--seed` repeats a
-run; a failure prints the smallest program that still fails, ready to be run.
+Each program is compiled and called with three choices of sizes, 0 and 1 among them: a third of
+them with all passes, a third with none, a third with passes in random order. One part in
+`BEST` runs the best code, the others what a first call gets where a list of kernels is long: quick
+code, which computes the same bits (tests/backends/test_levels.py). Further programs run as traced
+graphs under the reference evaluator, each in all three ways. `--seed` repeats a run; a failure
+prints the smallest program that still fails, ready to be run.
 
-Not here: random graphs below the frontend (tests/kernels/test_plans.py, tests/passes).
+Not here: what the programs are like (test_what_programs_do.py), random graphs below the frontend
+(tests/kernels/test_plans.py, tests/passes).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +21,9 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from numpy_lines import lines
 from traced import TracedCall, flatten_results
+from tracemill import engine
+from tracemill.backends.cpu import effort
 from tracemill.calls.arguments import Signature, flat_call
 from tracemill.calls.build import Optimisation
 from tracemill.calls.specialise import Traced, trace_call
@@ -30,10 +34,19 @@ from . import judge, programs
 from .reporting import script, smallest
 
 PER_TEST = 20  # so that workers share them
-GRAPHS = 21  # times PER_TEST programs as graphs
-COMPILED = 4  # times PER_TEST programs as machine code
-EVERY_SIZE = 10  # one in so many of them compiled for each choice of sizes, the others once
-NIGHTLY = 20_000
+COMPILED = 25  # times PER_TEST programs as machine code
+BEST = 5  # one part in so many runs the best code, the others quick code
+GRAPHS = 4  # times PER_TEST programs as graphs
+EVERY_SIZE = 20  # one in so many is compiled for each choice of sizes, the others once
+NIGHT, PER_NIGHT_TEST = 100, 60  # programs of three sizes: about an hour of one core
+
+
+@pytest.fixture
+def code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels get best or quick code whatever they cost, and stay what they are."""
+    seconds = {"best": float("inf"), "quick": 0.0}[request.param]
+    monkeypatch.setattr(effort, "LONG_LIST", seconds)
+    monkeypatch.setattr(engine.backend().improving, "add", lambda jobs: None)
 
 
 def shuffled(rng: np.random.Generator) -> tuple[Pass, ...]:
@@ -44,10 +57,10 @@ def shuffled(rng: np.random.Generator) -> tuple[Pass, ...]:
 
 
 def optimisation_for(number: int, rng: np.random.Generator) -> Optimisation:
-    """All passes mostly; none, or some in random order, for one program in five each."""
-    if number % 5 == 1:
+    """All passes, none, or some in random order, for one program in three each."""
+    if number % 3 == 1:
         return Optimisation((), fuse=False)
-    return Optimisation(shuffled(rng)) if number % 5 == 3 else Optimisation()
+    return Optimisation(shuffled(rng)) if number % 3 == 2 else Optimisation()
 
 
 def compare_compiled(rng: np.random.Generator, number: int) -> None:
@@ -124,8 +137,13 @@ def compare_graphs(rng: np.random.Generator) -> int:
     return len(served)
 
 
-@pytest.mark.parametrize("part", range(COMPILED))
-def test_compiled_programs_equal_numpy(part: int, rng: np.random.Generator) -> None:
+def codes_of(parts: int) -> list[Any]:
+    """Which code each part runs, and its number."""
+    return [pytest.param("quick" if at % BEST else "best", at, id=f"{at}") for at in range(parts)]
+
+
+@pytest.mark.parametrize(("code", "part"), codes_of(COMPILED), indirect=["code"])
+def test_compiled_programs_equal_numpy(code: None, part: int, rng: np.random.Generator) -> None:
     for number in range(PER_TEST):
         compare = compare_compiled if number % EVERY_SIZE == 0 else compare_compiled_once
         compare(rng, number + part)
@@ -138,20 +156,7 @@ def test_graphs_equal_numpy_after_passes_in_any_order(part: int, rng: np.random.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(NIGHTLY // 200))
-def test_a_night_of_compiled_programs(part: int, rng: np.random.Generator) -> None:
-    for number in range(200):
+@pytest.mark.parametrize(("code", "part"), codes_of(NIGHT), indirect=["code"])
+def test_a_night_of_compiled_programs(code: None, part: int, rng: np.random.Generator) -> None:
+    for number in range(PER_NIGHT_TEST):
         compare_compiled(rng, number + part)
-
-
-def test_programs_are_long_and_use_every_line(rng: np.random.Generator) -> None:
-    used: Counter[str] = Counter()
-    steps = []
-    for _ in range(PER_TEST * GRAPHS // 2):
-        program, sizes, _ = programs.random_program(rng)
-        assert len({tuple(choice.values()) for choice in sizes}) >= 2
-        steps.append(len(program.steps))
-        used.update(step.line for step in program.steps)
-    assert np.mean(steps) >= 20
-    never = {line.text for line in lines()} - set(used)
-    assert len(never) <= 2, never  # by chance a rare one may be missing

@@ -193,7 +193,7 @@ def test_a_library_keeps_captured_arrays_and_fixed_numbers(tmp_path: Path) -> No
 
     @tm.jit
     def scaled(x, times):
-        for _ in range(times):
+        for _ in [None] * times:  # Python needs the number
             x = x * scale
         return x
 

@@ -108,6 +108,41 @@ folded numbers keep their dtype | a = f4[1, 2] | k = np.float32(2) * np.float32(
 a loop grows its type | a = f8[0.5, 0.25] | s = 0; for v in a: s = s + v; s
 an outer product in a loop | a = f8[1, 2, 3] | o = np.zeros((3, 3)); for i in range(3): o[i, i:] = a[i] * a[i:]; o
 a long chain | a = f8[1, 2] | for _ in range(3000): a = a * 1.0 + 0.0; a
+searching in a slice | a = i8[0, 2, 5, 9] | np.searchsorted(a[1:], np.arange(8), side="right")
+counting nothing | a = i8[1, 2] | np.bincount(a[:0], minlength=3)
+sum of a sparse matrix in columns | a = f8[1e-5] | m = np.zeros((3, 100000), order="F"); m[2] = a.sum(); abs(m.sum(axis=1)[2] - 1) < 1e-12
+what is left beside a mean | a = i8[576460752303423488, 576460752303423491, 576460752303423494, 576460752303423497, 576460752303423500, 576460752303423503, 576460752303423506] | m = np.sum(a / a.size); np.sum(a - m)
+writing through swapped axes | a = i8[0, 1, 2, 3 / 4, 5, 6, 7] | v = a.reshape(2, 2, -1).swapaxes(0, 2)[::2]; v[...] = v[:, ::-1] + 1; (a, v.shape)
+parts exchanged with copies | a = i8[0, 1, 2, 3, 4, 5, 6, 7] | a[2:8:2], a[1:7:2] = a[1:7:2].copy(), a[2:8:2].copy(); a
+overlapping parts exchanged without | a = i8[0, 1, 2, 3, 4, 5, 6, 7] | a[2:8], a[:6] = a[:6], a[2:8]; a
+two arrays exchanged without copies | a = f8[1, 2]; b = f8[3, 4] | a[:], b[:] = b, a; (a, b)
+sorting in place along both axes | a = f8[3, 1 / 2, 4] | a.sort(axis=0); a.T.sort(axis=0); (a, np.argsort(a[:, 0])[::-1])
+bytes seen as unsigned | a = i1[1, 2, 3] | v = a.view(np.uint8); v -= 2; (a, v)
+the sign bit of singles | a = f4[1.5, -2.5] | v = a.view(np.int32); v ^= np.int32(-2**31); (a, v)
+parts of complex numbers | a = c16[1+2j, 3-4j] | a.real[1:] = 7; a.imag *= 2; (a, a.conj().T, abs(a))
+differences of bytes wrap | a = u1[1, 2, 250, 4] | (np.diff(a), np.diff(a, prepend=np.uint8(0)), a[1:] - a[:-1])
+negative and wide shifts and bits | a = i8[-7, 7, 4611686018427387904] | (a >> 1, a & 255, a | 1, ~a, a // 3, a % -3, np.divmod(a, 4)[0])
+a row less its mean, row by row | a = f8[0, 1, 5 / 3, 4, 5] | for row in a: row -= row.mean(); a
+new names for old arrays | a = f8[1, 2, 3] | b = a; b = b * 2; a *= 3; (a, b)
+flat copies and flat views | a = f8[0, 1 / 2, 3] | r = a.ravel(); r[0] = 9; f = a.flatten(); f[1] = 8; (a, r, f)
+triangles and open meshes | a = f8[0, 0, 0 / 0, 0, 0 / 0, 0, 0] | a[np.triu_indices(3, 1)] = 5; a[np.ix_([0, 2], [0])] += 1; np.fill_diagonal(a, 2); a
+repeated places added to | a = i8[1, 1, 0, 2] | t = np.zeros(3); np.add.at(t, a % 3, 1.5); t
+halves up and down | a = f8[0.5, 1.5, 2.5, -0.5] | (np.round(a), np.trunc(a), np.ceil(a), a.astype(int), np.modf(a), np.ldexp(a, 3), np.frexp(a))
+unsigned and signed of 64 bits | a = u8[2, 9223372036854775811]; b = i8[-1, 5] | (a < b, a == b, a + b, np.maximum(a, b))
+parts split off are views | a = f8[0, 1, 2, 3, 4, 5, 6] | s = np.split(a, [2, 5]); s[1] *= -1; s[0][...] = s[2].sum(); (a, s)
+columns through index arrays | a = f8[0, 1, 2 / 3, 4, 5 / 6, 7, 8] | i = np.array([0, 2]); a[i, :] = a[i[::-1], :] + 1; a[:, [0, 1]] = a[:, [1, 0]]; a
+order of memory behind an index array | a = f8[0, 1, 2 / 3, 4, 5] | t = a[:, np.array([1, 0, 1])]; r = t.reshape(-1); r[1] = 99; (t, r, t.ravel("K"))
+a star takes rows | a = f8[0, 1 / 2, 3 / 4, 5] | first, *others = a; first += others[0]; others[-1][:] = 0; (a, first, np.stack(others, -1))
+steps backwards in place | a = i8[1, 2, 3] | a[1:] = a[1:][::-1]; a[-1:0:-1] += a[:2]; a
+outputs that are inputs | a = f8[4, 9] | np.sqrt(a, out=a); np.add(a, 1, out=a[::-1]); b = np.empty_like(a); np.multiply(a, a, b); a.fill(b[0]); (a, b)
+reductions into rows of their input | a = f8[0, 1, 2 / 3, 4, 5] | np.cumsum(a, axis=1, out=a); np.sum(a, axis=0, out=a[1]); np.clip(a, 1, 4, out=a); np.matmul(a[:, :2], a[:, :2], out=a[:, 1:]); a
+integers in place through every operator | a = i4[1, 2 / 3, 4] | a += 5; a //= 2; a **= 2; a <<= 1; a %= 5; a ^= 3; a
+floats into integers in place | a = i4[1, 2] | a += 1.5; a
+windows of a row | a = f8[0, 1, 2, 3, 4, 5] | w = np.lib.stride_tricks.sliding_window_view(a, 3); (w.max(axis=1), w @ np.ones(3), w[::2, ::-1])
+a part becomes its product | a = f8[1, 2, 3, 4] | a[1:3] = a[1:3] @ np.array([[0.0, 1.0], [1.0, 0.0]]); a[::3] -= np.dot(a, a); a
+flags of a new array | a = f8[0, 1, 2 / 3, 4, 5] | b = a * 2; (b.flags.f_contiguous, b.flags.c_contiguous, b.ravel("K"), b.reshape(-1, order="A"), a.T.flatten("A"))
+sum of Python over nothing | a = f8[3, 1] | (sum(a), sum(a[:0]), sum(a, 5))
+extremes with a beginning | a = i8[0, 1, 2 / 3, 4, 5] | (a.max(initial=9), a.min(where=a > 2, initial=100), np.ptp(a, axis=1), np.average(a, weights=a + 1), np.count_nonzero(a, axis=0))
 NaN through square and log | a = f8[2, 0] | np.log(-np.square(a)[:1])
 """
 

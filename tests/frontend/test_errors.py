@@ -25,33 +25,37 @@ def message(function: Any, *args: Any) -> str:
 
 
 def branch(x: Any) -> Any:
+    seen = len(locals())
     if x.sum() > 0:
         return x
-    return -x
+    return -x * seen
 
 
 def loop(x: Any) -> Any:
+    seen = len(locals())
     while np.any(x > 1):
         x = x / 2
-    return x
+    return x * seen
 
 
-def test_an_if_on_a_traced_value_names_the_line_and_the_call_to_write() -> None:
+def test_an_if_that_cannot_be_moved_names_the_line_the_reason_and_what_to_write() -> None:
     assert message(branch, X) == (
         "TraceError [TM101] at test_errors.py, in branch\n"
         "  `if` needs to know whether <traced bool[] %greater> is true while the function "
         "is traced\n"
         "      if x.sum() > 0:\n"
-        "  its value is known only when the compiled function runs\n"
-        "  hint: write np.where(condition, a, b), tm.cond(condition, f, g, x) to run one of two "
-        "functions, or decide before the call"
+        "  its value is known only when the compiled function runs; this statement cannot be moved "
+        "into the graph: what it stands in has `yield`, `await`, a class, `global` or locals() in "
+        "it\n"
+        "  hint: write it in a function without them, or tm.cond(condition, f, g) and "
+        "tm.while_loop(test, body, initial)"
     )
 
 
-def test_a_while_on_a_traced_value_names_the_loop_to_write() -> None:
+def test_a_while_that_cannot_be_moved_names_the_loop_to_write() -> None:
     text = message(loop, X)
     assert "`while` needs to know" in text
-    assert "hint: write tm.while_loop(test, body, initial), a `for` over a fixed" in text
+    assert "tm.while_loop(test, body, initial)" in text
 
 
 def test_a_number_asked_of_a_traced_value_says_which_conversion() -> None:
@@ -68,7 +72,7 @@ def test_a_number_to_be_formatted_is_shown_by_tm_print() -> None:
 
 
 def test_advice_names_only_what_there_is() -> None:
-    for function in (branch, loop, lambda x: max(x, 0), lambda x: np.histogram2d(x, x),
+    for function in (branch, loop, lambda x: max(x, 0), lambda x: np.union1d(x, x),
                      lambda x: np.unique(x)):  # fmt: skip
         for name in re.findall(r"\btm\.(\w+)", message(function, X)):
             assert hasattr(tm, name), name
@@ -85,15 +89,13 @@ def test_a_result_of_unknown_size_is_refused_at_the_line_of_its_mask() -> None:
 
 def test_an_unsupported_function_names_what_does_its_work_and_not_what_is_spelt_like_it() -> None:
     for function, named, other in (
-        (lambda x: np.nanmedian(x), "np.median", "np.nanmean"),
+        (lambda x: np.setdiff1d(x[0], [1]), "np.isin", "np.union1d"),
         (lambda x: np.array_str(x), "tm.print", "np.array_split"),
         (lambda x: np.ma.sum(x), "where=mask", "np.ma.sum is"),
-        (lambda x: np.linalg.inv(x), "call it before or after", "np.linalg.norm is"),
-        (lambda x: np.apply_along_axis(np.sum, 0, x), "take axis=", "np.apply_over_axes"),
-        (lambda x: np.vectorize(lambda v: v)(x), "np.where chooses", "np.<lambda>"),
+        (lambda x: np.roots(x[0]), "call it before or after", "np.round"),
         (lambda x: np.frompyfunc(lambda v: v, 1, 1)(x), "np.where chooses", "np.<lambda>"),
         (lambda x: np.argwhere(x), "np.where with three arguments", "np.argsort"),
-        (lambda x: np.interp(x, x, x), "np.searchsorted", "np.inner"),
+        (lambda x: np.polymul(x[0], x[0]), "np.convolve", "np.polyval"),
         (lambda x: np.matrix(x), "plain arrays", "object arrays"),
         (lambda x: list(np.nditer(x)), "whole arrays", "WRITEBACK"),
         (lambda x: np.poly1d([1, 2])(x), "np.polyval", "[1, 2]"),
@@ -131,9 +133,9 @@ def test_an_unsupported_function_says_what_to_do() -> None:
         "  hint: tm.print('{}', x) shows values when the function runs; call it after for the text"
     )
     for function in (
-        lambda x: np.histogram2d(x, x),
-        lambda x: np.fft.fft(x),
-        lambda x: np.linalg.inv(x),
+        lambda x: np.roots(x[0]),
+        lambda x: np.array2string(x),
+        lambda x: np.einsum_path("ij->j", x),
     ):
         with pytest.raises(UnsupportedError):
             trace_function(function, X)

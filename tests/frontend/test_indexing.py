@@ -198,3 +198,15 @@ def test_put_copyto_fill_and_at() -> None:
         return y
 
     assert_same(function, np.arange(12.0).reshape(3, 4), np.array([0, 0, 2]))
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (12, 13), (3, 2)])
+@pytest.mark.parametrize("mask", [(0,), (0, 3), (0, 0), (2, 0), (12, 0), (0, 4)])
+def test_a_mask_without_elements_fits_any_axis(shape: Any, mask: Any) -> None:
+    def written(x: Any, m: Any) -> Any:
+        x[m] = 5
+        x[m] += 1
+        return x
+
+    for function in (lambda x, m: x[m] + 0, lambda x, m: x[None, m].sum(), written):
+        assert_same(function, np.ones(shape), np.zeros(mask, bool))

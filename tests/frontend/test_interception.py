@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import linecache
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import traced_callee
+import tracemill as tm
 from traced import assert_equal, assert_same, trace_function
 from traced_callee import Model, shifted
 from tracemill.compiler.errors import TraceError
@@ -149,3 +153,17 @@ def test_the_global_random_state_is_refused() -> None:
     with pytest.raises(TraceError, match="global random state"):
         trace_function(lambda x: x + np.random.rand(4), X)
     assert_same(lambda x: x + np.random.default_rng(0).normal(size=4), X)
+
+
+def test_what_a_file_says_by_now_is_not_the_source_of_what_was_loaded_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "edited_since.py"
+    text = "import numpy as np\n\ndef f(x):\n    return np.sin(x) + 1\n\ng = lambda x: x * 2\n"
+    file.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("edited_since")
+    file.write_text(text.replace("+ 1", "- 100").replace("* 2", "* 200"))
+    linecache.checkcache()
+    assert tm.jit(module.f)(0.0) == 1
+    assert tm.jit(module.g)(3.0) == 6

@@ -221,8 +221,6 @@ rr: np.array([{0}, {1}])
 f: np.round({0}, 2)
 A: np.linspace(0, 1, {0}.shape[0])
 i: np.sqrt({0})
-f: np.deg2rad({0})
-f: np.degrees({0})
 """
 
 ROUNDED = """
@@ -263,7 +261,6 @@ c: np.abs({0})
 c: {0} * {0}
 c: np.reciprocal({0})
 c: np.angle({0})
-f: np.sinc({0})
 """
 
 SUMS = """
@@ -341,13 +338,16 @@ class Line:
 
 def lines() -> list[Line]:
     """The whole catalogue."""
-    sections = {"exact": EXACT, "rounded": ROUNDED, "sum": SUMS, "write": WRITES}
-    made = []
-    for noise, section in sections.items():
-        for row in section.strip().split("\n"):
-            kinds, text = row.split(": ", 1)
-            made.append(Line(text, kinds.strip(), noise))
-    return made
+    return lines_of({"exact": EXACT, "rounded": ROUNDED, "sum": SUMS, "write": WRITES})
+
+
+def lines_of(sections: Mapping[str, str]) -> list[Line]:
+    """The lines of sections of text, each named by its noise."""
+    return [
+        Line(text, kinds.strip(), noise)
+        for noise, section in sections.items()
+        for kinds, text in (row.split(": ", 1) for row in section.strip().split("\n"))
+    ]
 
 
 def _is_array(value: Any) -> bool:

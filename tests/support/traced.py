@@ -36,7 +36,7 @@ _NAMES = "xyzwabcdefghijk"
 
 @dataclass
 class TracedCall:
-    """A trace of a function of flat arguments, to be called again."""
+    """A trace of a function of flat arguments, to be called again; variables stay as they are."""
 
     result: TraceResult
     places: dict[str, tuple[int, int]]
@@ -60,7 +60,8 @@ class TracedCall:
         for item, param in zip(self.result.inputs, self.result.graph.params):
             found = item.read(args) if item.read is not None else args[item.leaf]
             data.append(np.asarray(found, param.tensor.dtype.numpy))
-        made = evaluate(self.result.graph, data)
+        store = {name: held.read() for name, held in self.result.variables.items()}
+        made = evaluate(self.result.graph, data, store)
         outputs = [self._output(output, made, data, args) for output in self.result.outputs]
         for index, place in self.result.writes.items():
             data[index][...] = made[place]

@@ -62,3 +62,40 @@ class Model:
         out = np.empty(x.shape)
         out[:] = x
         return out
+
+
+def combined(first: Any, *others: Any, factor: Any = 2, **named: Any) -> dict[str, Any]:
+    """Takes its arguments in every way, and gives a dict."""
+    out = zeros(first.shape)
+    out += first * factor
+    for other in others:
+        out = out + other
+    return {"out": out, **{name: value * SCALE for name, value in named.items()}}
+
+
+def raised(view: Any, by: Any = 1) -> Any:
+    """Writes to what it is given."""
+    view += by
+    return view
+
+
+class Box:
+    """An array behind operators of its own."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+        self.updates = 0
+
+    def __iadd__(self, other: Any) -> Box:
+        self.held += other
+        self.updates += 1
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.held[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.held[key] = value
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.held @ other

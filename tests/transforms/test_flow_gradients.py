@@ -229,3 +229,84 @@ def test_what_has_no_number_of_trips_has_no_gradient() -> None:
         static_argnames="n",
     )
     assert counted(2.0, n=3) == 4 * 2.0**3
+
+
+def doubled(x: Any) -> Any:
+    """A loop without a number of trips, and so without a gradient."""
+    return tm.while_loop(lambda v: v < 100, lambda v: v * 2 + 1, x)
+
+
+def of_constants(b: Array, c: Array) -> Array:
+    return (b * doubled(c.sum() ** 2)).sum()
+
+
+def constants_in_trips(b: Array, c: Array) -> Array:
+    def step(h: Array, row: Array) -> tuple[Array, Array]:
+        nothing = 0 * tm.stop_gradient(h.sum())
+        h = h * row / doubled(c[0] ** 2 + nothing)
+        return h, h * b
+
+    return tm.scan(step, b, ROWS)[1].sum()
+
+
+def carried_constants(b: Array, c: Array) -> Array:
+    def step(carry: Any, row: Array) -> Any:
+        scale, time, h = carry
+        return (time, doubled(time), h * row / scale), h
+
+    return tm.scan(step, (1.0, 1.0, b), ROWS)[1].sum()
+
+
+def carried_for_others(b: Array, c: Array) -> Array:
+    def step(carry: Any, row: Array) -> Any:
+        _, latest, h = carry
+        return (doubled(latest), h.sum() ** 2, h * row), h
+
+    return tm.scan(step, (1.0, 1.0, b), ROWS)[1].sum()
+
+
+def constants_of_loops(b: Array, c: Array) -> Array:
+    def step(carry: Any, row: Array) -> Any:
+        total, h = carry
+        return (total + tm.stop_gradient(c.sum() ** 2), h * row), h
+
+    (total, _), ys = tm.scan(step, (1.0, b), ROWS)
+    return ys.sum() * doubled(total)
+
+
+def constants_of_branches(b: Array, c: Array) -> Array:
+    chosen = tm.cond(c[0] > 0, lambda v: tm.stop_gradient(v), lambda v: v * 2, c)
+    return (b * doubled((chosen**2).sum())).sum()
+
+
+@pytest.mark.parametrize(
+    "program", [of_constants, constants_in_trips, carried_constants, carried_for_others,
+                constants_of_loops, constants_of_branches],
+)  # fmt: skip
+def test_no_gradient_is_asked_for_where_none_flows(program: Any) -> None:
+    slope = tm.jit(tm.grad(lambda b: program(b, tm.stop_gradient(b))))(B)
+    compiled = tm.jit(program)
+    for at in range(3):
+        step = np.eye(3)[at] * 1e-6
+        up, down = (compiled(B + sign * step, B) for sign in (1, -1))
+        np.testing.assert_allclose(slope[at], (up - down) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kept", [(0,), (0, 1), (1, 2), (0, 1, 2), (2,)])
+def test_carried_values_change_places(kept: tuple[int, ...]) -> None:
+    def loss(flow: Any, b: Array) -> Array:
+        def step(carry: Any, row: Array) -> Any:
+            if flow is Own:
+                p, q, s = carry["p"], carry["q"], carry["s"]
+                return {"p": q, "q": s * row, "s": p + q}, p * row
+            p, q, s = carry
+            return (q, s * row, p + q), p * row
+
+        start = (b, b * 2, np.ones(3))
+        given = dict(zip("pqs", start)) if flow is Own else start
+        carry, ys = flow.scan(step, given, ROWS)
+        ends = [carry[name] for name in "pqs"] if flow is Own else carry
+        return sum(((ends[at] ** 2).sum() for at in kept), ys.sum())
+
+    own, plain = (tm.jit(tm.grad(lambda b, f=f: loss(f, b)))(B) for f in (Own, Plain))
+    np.testing.assert_allclose(own, plain, rtol=1e-10)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from ..scalar import Scalar, absolute, complex_, constant, imag, is_nan, real, select
+from ..scalar import (
+    Scalar,
+    absolute,
+    complex_,
+    constant,
+    copysign,
+    imag,
+    is_nan,
+    mul,
+    rarely,
+    real,
+    select,
+)
 from .roots import hypot
 
 
@@ -18,6 +30,39 @@ def complex_divide(a: Scalar, b: Scalar) -> Scalar:
     im = select(by_real, ai - ar * ratio, ai * ratio - ar) * inverse
     magnitude = absolute(br)
     return complex_(select(zero, ar / magnitude, re), select(zero, ai / magnitude, im))
+
+
+def annex_g_product(a: Scalar, b: Scalar) -> Scalar:
+    """a * b as C99 has it (annex G.5.1): an infinity times what is not zero is an infinity, also
+    where the schoolbook formula makes NaN of both parts. NumPy's product is `mul`, its power this.
+    """
+    usual = mul(a, b)
+    ar, ai, br, bi = real(a), imag(a), real(b), imag(b)
+    overflow = _any_infinite(ar * br, ai * bi, ar * bi, ai * br)
+    lost = is_nan(real(usual)) & is_nan(imag(usual))
+    lost = lost & (overflow | _any_infinite(ar, ai, br, bi))
+    (ar, ai), (br, bi) = _directions(ar, ai), _directions(br, bi)
+    endless = float("inf")
+    re, im = endless * (ar * br - ai * bi), endless * (ar * bi + ai * br)
+    return complex_(*rarely(lost, (re, im), (real(usual), imag(usual))))
+
+
+def _any_infinite(first: Scalar, *others: Scalar) -> Scalar:
+    found = absolute(first).equals(float("inf"))
+    return found | _any_infinite(*others) if others else found
+
+
+def _directions(re: Scalar, im: Scalar) -> tuple[Scalar, ...]:
+    """Both parts, 0 for NaN; of a number with an infinity 1 for that, 0 for what is finite."""
+    one, infinite = constant(1.0, re.dtype), _any_infinite(re, im)
+    return tuple(
+        select(
+            infinite,
+            copysign(select(_any_infinite(part), one, 0.0), part),
+            select(is_nan(part), 0.0, part),
+        )
+        for part in (re, im)
+    )
 
 
 def complex_reciprocal(a: Scalar) -> Scalar:

@@ -4,6 +4,8 @@ where that costs little. Inverse functions follow Kahan (1987).
 
 from __future__ import annotations
 
+import math
+
 from ..scalar import (
     Scalar,
     absolute,
@@ -21,8 +23,8 @@ from ..scalar import (
     sqrt,
     trunc,
 )
-from .complex_arithmetic import complex_divide
-from .constants import LN2, LN10
+from .complex_arithmetic import annex_g_product, complex_divide
+from .constants import LN2, LN10, PI
 from .exponential import clamped, exp, exp_polynomial, expm1, reduced
 from .hyperbolic import arcsinh, cosh, sinh
 from .logarithm import log, log1p, log1p_of_pair
@@ -57,7 +59,7 @@ def complex_exp(z: Scalar) -> Scalar:
     still = ~(absolute(y) < INFINITY)
     vanishing = x.equals(-INFINITY)
     c = select(still & vanishing, 0.0, cos(y))
-    s = select(still & vanishing, 0.0, sin(y))
+    s = select(still & vanishing, copysign(constant(0.0, x.dtype), y), sin(y))
     first = trunc(k * 0.5)
     re, im = (scale(scale(p * t, first), k - first) for t in (c, s))
     re = select(still & x.equals(INFINITY), INFINITY, re)
@@ -159,26 +161,58 @@ def _big(x: Scalar) -> float:
 
 def complex_sinh(z: Scalar) -> Scalar:
     """Hyperbolic sine."""
-    x, y = real(z), imag(z)
-    im = cosh(x) * sin(y)
-    return complex_(_by_cosine(sinh(x), x, y), select(y.equals(0.0), y, im))
+    re, im = _sinh_and_turn(real(z), imag(z))
+    return complex_(re, im)
+
+
+def complex_sin(z: Scalar) -> Scalar:
+    """Sine."""
+    im, re = _sinh_and_turn(imag(z), real(z))
+    return complex_(re, im)
+
+
+def _sinh_and_turn(x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
+    """(sinh(x) cos(y), cosh(x) sin(y)): a zero x or y is a zero part whatever the other is, and
+    an infinite x is one whose sign an angle that is none leaves open: positive, as in libm."""
+    near, factor = _lowered(x)
+    level, infinite, angle = x.equals(0.0), absolute(x).equals(INFINITY), absolute(y) < INFINITY
+    side = select(infinite & ~angle, INFINITY, sinh(near))
+    turn = select((infinite | level) & ~angle, 1.0, cos(y))
+    across = cosh(near) * sin(y) * factor * factor
+    return side * turn * factor * factor, select(y.equals(0.0), y, across)
+
+
+def _lowered(x: Scalar) -> tuple[Scalar, Scalar]:
+    """(w, f) with e**|x| = f f e**|w|: w is x where its exponential is a number, else smaller, so
+    that the exponential's product with a small number is right where that is one."""
+    a, one = absolute(x), constant(1.0, x.dtype)
+    first, second, steps = (88.0, 150.0, (33, 55)) if x.dtype.bits == 32 else (
+        709.0, 1300.0, (340, 400))  # fmt: skip
+    far, farther = a > first, a > second
+    step = select(farther, one * (2.0 * steps[1]), select(far, one * (2.0 * steps[0]), 0.0))
+    factor = select(farther, one * math.exp(steps[1]), select(far, one * math.exp(steps[0]), one))
+    return copysign(a - step, x), factor
 
 
 def complex_cosh(z: Scalar) -> Scalar:
-    """Hyperbolic cosine."""
+    """Hyperbolic cosine: beside a zero the other part is a zero, also if it is infinite or NaN."""
     x, y = real(z), imag(z)
-    vanishing = x.equals(0.0) | y.equals(0.0)
-    im = select(vanishing, copysign(constant(0.0, x.dtype), x) * copysign(
-        constant(1.0, x.dtype), y), sinh(x) * sin(y))  # fmt: skip
-    return complex_(cosh(x) * cos(y), im)
+    near, factor = _lowered(x)
+    level, infinite, angle = x.equals(0.0), absolute(x).equals(INFINITY), absolute(y) < INFINITY
+    turn = select(infinite & ~angle, 1.0, cos(y))
+    still = select(is_nan(x), y, copysign(constant(1.0, x.dtype), x) * y)
+    across = select(y.equals(0.0), still, sinh(near) * sin(y) * factor * factor)
+    re = cosh(near) * turn * factor * factor
+    return complex_(re, select(level & ~angle, 0.0, across))
 
 
-def _by_cosine(factor: Scalar, x: Scalar, y: Scalar) -> Scalar:
-    return select(x.equals(0.0), x, factor * cos(y))
+def complex_cos(z: Scalar) -> Scalar:
+    """Cosine."""
+    return complex_cosh(times_i(z))
 
 
 def complex_tanh(z: Scalar) -> Scalar:
-    """Hyperbolic tangent."""
+    """Hyperbolic tangent; a zero part stays, whatever the other is."""
     x, y = real(z), imag(z)
     limit = 9.0 if x.dtype.bits == 32 else 20.0
     a = absolute(x)
@@ -187,24 +221,15 @@ def complex_tanh(z: Scalar) -> Scalar:
     s = sinh(inside)
     beta = fma(t, t, 1.0)
     divisor = fma(beta * s, s, 1.0)
-    endless = absolute(t).equals(INFINITY)
-    re = select(endless, 1.0 / s, beta * sqrt(fma(s, s, 1.0)) * s / divisor)
-    im = select(endless, constant(0.0, x.dtype), t / divisor)
-    far = a > limit
-    drop = exp(-a)
-    far_im = select(absolute(y) < INFINITY, 4.0 * sin(y) * cos(y) * drop * drop, 0.0)
-    re = select(far, copysign(constant(1.0, x.dtype), x), re)
-    return complex_(re, select(far, far_im, im))
-
-
-def complex_sin(z: Scalar) -> Scalar:
-    """Sine."""
-    return over_i(complex_sinh(times_i(z)))
-
-
-def complex_cos(z: Scalar) -> Scalar:
-    """Cosine."""
-    return complex_cosh(times_i(z))
+    re = beta * sqrt(fma(s, s, 1.0)) * s / divisor
+    # Far out the real part is 1 and the imaginary one 4 sin(y) cos(y) / e**2a.
+    far, drop, nothing = a > limit, exp(-a), constant(0.0, x.dtype)
+    far_im = select(a.equals(INFINITY), copysign(nothing, select(is_nan(t), y, t)),
+                    4.0 * drop * drop * t / beta)  # fmt: skip
+    valid = a.equals(INFINITY) | (absolute(y) < INFINITY)
+    far_re = select(valid, copysign(constant(1.0, x.dtype), x), NAN)
+    re, im = select(far, far_re, re), select(far, far_im, t / divisor)
+    return complex_(select(x.equals(0.0), x, re), select(y.equals(0.0), y, im))
 
 
 def complex_tan(z: Scalar) -> Scalar:
@@ -217,17 +242,28 @@ def complex_arcsin(z: Scalar) -> Scalar:
     x, y = real(z), imag(z)
     minus, plus = _roots(z)
     width = real(minus) * real(plus) - imag(minus) * imag(plus)
-    re = arctan2(x, width)
     height = real(minus) * imag(plus) - imag(minus) * real(plus)
-    return complex_(re, copysign(arcsinh(height), y))
+    endless = _is_infinite(x, y)
+    re = arctan2(x, select(endless, absolute(y), width))
+    im = copysign(arcsinh(select(endless, INFINITY, height)), y)
+    return complex_(select(x.equals(0.0), x, re), im)
 
 
 def complex_arccos(z: Scalar) -> Scalar:
     """Inverse cosine."""
+    x, y = real(z), imag(z)
     minus, plus = _roots(z)
-    re = 2.0 * arctan2(real(minus), real(plus))
     height = real(plus) * imag(minus) - imag(plus) * real(minus)
-    return complex_(re, copysign(arcsinh(height), -imag(z)))
+    endless = _is_infinite(x, y)
+    up = select(endless, absolute(y), real(minus))
+    angle = arctan2(up, select(endless, x, real(plus)))
+    re = select(endless, angle, angle + angle)
+    im = copysign(arcsinh(select(endless, INFINITY, height)), -y)
+    return complex_(select(x.equals(0.0), float(PI / 2), re), im)
+
+
+def _is_infinite(x: Scalar, y: Scalar) -> Scalar:
+    return absolute(x).equals(INFINITY) | absolute(y).equals(INFINITY)
 
 
 def _roots(z: Scalar) -> tuple[Scalar, Scalar]:
@@ -265,9 +301,11 @@ def complex_arctanh(z: Scalar) -> Scalar:
     length = hypot(x * 2.0**-20, y * 2.0**-20)
     far_re = (a * 2.0**-20 / length) / length * 2.0**-20
     far_re = select(length.equals(INFINITY), constant(0.0, x.dtype), far_re)
-    quarter = constant(1.5707963267948966, x.dtype)
+    known = absolute(y).equals(INFINITY) | ~(is_nan(x) | is_nan(y))
+    far_im = select(known, constant(float(PI / 2), x.dtype), NAN)
     re = select(far, far_re, select(a.equals(1.0) & y.equals(0.0), INFINITY, re))
-    return complex_(copysign(re, x), copysign(select(far, quarter, im), y))
+    re, im = copysign(re, x), copysign(select(far, far_im, im), y)
+    return complex_(select(x.equals(0.0), x, re), im)
 
 
 def _square_limit(x: Scalar) -> float:
@@ -283,7 +321,7 @@ def complex_power(a: Scalar, b: Scalar) -> Scalar:
     """a**b: by multiplication for small integral b, else e**(b log a)."""
     n = real(b)
     small = imag(b).equals(0.0) & trunc(n).equals(n) & (absolute(n) < 100.0)
-    general = complex_exp(mul(b, complex_log(a)))
+    general = complex_exp(annex_g_product(b, complex_log(a)))
     count = select(small, absolute(n), 0.0)
     unit = constant(1.0, a.dtype)
 
@@ -298,12 +336,14 @@ def complex_power(a: Scalar, b: Scalar) -> Scalar:
     state = loop(
         (count, real(unit), imag(unit), real(a), imag(a)), lambda left, *rest: left > 0.0, step
     )
-    whole = select(n.equals(1.0), a, complex_(state[1], state[2]))
+    # NumPy multiplies these out, so a 1 + 0i takes no part in signs and infinities.
+    square = mul(a, a)
+    whole = select(n.equals(3.0), mul(a, square), complex_(state[1], state[2]))
+    whole = select(n.equals(1.0), a, select(n.equals(2.0), square, whole))
     whole = select(n < 0.0, complex_divide(unit, whole), whole)
     nothing = real(a).equals(0.0) & imag(a).equals(0.0)
     at_zero = complex_(constant(0.0, n.dtype), constant(0.0, n.dtype))
     nan = complex_(constant(NAN, n.dtype), constant(NAN, n.dtype))
     at_zero = select(n > 0.0, at_zero, nan)
-    made = select(small, whole, select(nothing, at_zero, general))
-    return select(n.equals(0.0) & imag(b).equals(0.0), unit, select(nothing & small & (n < 0.0),
-                  nan, made))  # fmt: skip
+    made = select(nothing, at_zero, select(small, whole, general))
+    return select(n.equals(0.0) & imag(b).equals(0.0), unit, made)

@@ -177,10 +177,12 @@ def arctan2(y: Scalar, x: Scalar) -> Scalar:
     lower = select(middle, high + low, high)
     t = select(high.equals(0.0), nothing, upper / lower)
     angle = _turned(t, constant(False, BOOL), middle)
-    half, half_low = parts(PI / 2, x.dtype, 2)
-    angle = select(steep, half - (angle - half_low), angle)
-    whole, whole_low = parts(PI, x.dtype, 2)
     negative = bitcast(x, format_of(x).integer) < 0
-    angle = select(negative, whole - (angle - whole_low), angle)
+    base, base_low = (
+        select(steep, half * one, select(negative, whole * one, nothing))
+        for half, whole in zip(parts(PI / 2, x.dtype, 2), parts(PI, x.dtype, 2))
+    )
+    # From either axis the angle is rounded once: pi/2 exactly, from both sides of it.
+    angle = base + (select(steep ^ negative, -angle, angle) + base_low)
     invalid = is_nan(x) | is_nan(y)
     return select(invalid, x + y, copysign(angle, y))

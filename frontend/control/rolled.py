@@ -1,0 +1,372 @@
+"""A Python loop as a node of the graph.
+
+Its body is traced with what its places hold before the loop, to see which of them it changes;
+then again, with parameters for those, until their types are settled. Jumps out of it are a number
+that is carried, the *code*: 0 goes on, 1 breaks, 2 returns the value beside it.
+
+    while t: A; if u: break; B    ->    while (more, x, code):  A; code, x = cond(u, 1, B)
+                                                                more = code == 0 and t
+
+Invariants: a variable that is first bound by the body is what the last trip made of it; where
+there may be no trip, using it is an error.
+Not here: whether a loop becomes one (python_loops.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from ..compiler.ir.graph import Value
+from ..compiler.records import dataclass
+from ..compiler.types import BOOL, I64, TensorType
+from ..intercept.hooks import take_name
+from ..intercept.plain_flow import asked, branch, choose
+from ..numpy.operands import value_of
+from ..tracing.integer import TracedSize
+from ..tracing.regions import Handed, OpenRegion, Region, Regions
+from ..tracing.state import Trace, fail, running
+from ..tracing.undefined import Undefined
+from ..tracing.views import Base
+from . import nests
+from .nests import Differs, LeafType, Pair
+from .outcomes import CODES, RETURNED, Mixed
+from .places import UNBOUND, Place, contents, is_same_content, places, put_back
+from .raised import explained
+from .shared import heard, named, returned, sources, written
+from .trips import Trips
+
+Block = Callable[..., Any]
+After = tuple[tuple[str, ...], Block | None, Any, str | None]  # names, rest, behind, level
+_MOST_TRACES = 6
+_CODE = LeafType(TensorType(I64, ()), int)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The blocks of a loop, the names that are read after it, and what comes then."""
+
+    test: Block | None
+    body: Block
+    otherwise: Block | None
+    live: tuple[str, ...]
+    leaves: tuple[str, ...]  # break, return: jumps by which the body may be left
+    after: After
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that run on every trip."""
+        return [self.body] if self.test is None else [self.test, self.body]
+
+
+@dataclass(slots=True)
+class _Carried:
+    """What is known of what a loop carries: for each changed place its pattern, or why it has
+    none; the sides and types of the leaves."""
+
+    patterns: dict[int, Any] = field(default_factory=dict)
+    pairs: list[Pair] = field(default_factory=list)
+    sources: list[tuple[Base, ...]] = field(default_factory=list)
+    kinds: list[LeafType] = field(default_factory=list)
+    variables: dict[str, Any] = field(default_factory=dict)
+    code: Any = None
+    value: Any = UNBOUND
+    yielded: list[Any] = field(default_factory=list)
+
+    def share(self, leaves: Sequence[Any]) -> None:
+        """Tell the leaves which memory they may be."""
+        for leaf, pair, found in zip(leaves, self.pairs, self.sources):
+            (returned if pair.path.startswith(RETURNED) else named)(leaf, found)
+
+    def is_settled(self, other: _Carried) -> bool:
+        """Whether tracing again would change nothing."""
+        return (
+            list(self.patterns) == list(other.patterns)
+            and self.kinds == other.kinds
+            and [pair.path for pair in self.pairs] == [pair.path for pair in other.pairs]
+            and list(self.variables) == list(other.variables)
+            and (self.code is None) == (other.code is None)
+            and list(map(bool, self.sources)) == list(map(bool, other.sources))
+        )
+
+
+def rolled(loop: Loop, first: Any, trips: Trips | None = None) -> Callable[[], Any]:
+    """Make the node; what goes on behind it, and gives the outcome of that.
+
+    first: what its test is before the first trip. trips: of a `for`.
+    """
+    made = _Rolling(running(), loop, first, trips)
+    return made.finished()
+
+
+class _Rolling:
+    """One loop being made."""
+
+    def __init__(self, trace: Trace, loop: Loop, first: Any, trips: Trips | None) -> None:
+        self.trace = trace
+        self.loop = loop
+        self.first = first
+        self.trips = trips
+        self.watched = places(loop.blocks, loop.live)
+        self.before = contents(self.watched)
+        self.more: Any = None
+        self.is_endless = False  # its test is true on every trip
+        self.after: list[Any] = []
+        self.outcome: Any = None
+
+    def finished(self) -> Callable[[], Any]:
+        """Trace the body until it is settled, and make the node."""
+        known = _Carried()
+        with Regions(self.trace) as regions:
+            for _ in range(_MOST_TRACES):
+                opened = self._trip(regions, known)
+                found = self._carried(known, opened)
+                if found.is_settled(known):
+                    break
+                known = found
+            else:
+                raise fail("TM260", "the types that this loop carries change on every trip")
+            region = opened.finish(opened.run(lambda: self._yielded(opened, found)))
+            made = self._node(found, region)
+            heard(self.trace, opened.trace)
+            began = opened.items if self.trips is None else opened.items[1:]
+            for leaf, pair in zip(began, found.pairs):
+                written(self.trace, leaf, pair.left)
+        leaves = [kind.wrapped(self.trace, value) for kind, value in zip(found.kinds, made)]
+        found.share(leaves)
+        for leaf, pair in zip(leaves, found.pairs):
+            take_name(pair.path, leaf)
+        for variable, value in zip(found.variables.values(), made[len(found.kinds) :]):
+            variable.put(self.trace, value)
+        for at, pattern in found.patterns.items():
+            lost = type(pattern) is Undefined
+            self.watched[at].write(pattern if lost else nests.filled(pattern, leaves))
+        return lambda: self._going_on(found, leaves)
+
+    # -- tracing
+
+    def _trip(self, regions: Regions, known: _Carried) -> OpenRegion:
+        """Trace a trip with what is known to be carried."""
+        handed = [
+            Handed(pair.path.split("[")[0].split(".")[0].replace(" ", "_"), kind.tensor, kind.kind)
+            for pair, kind in zip(known.pairs, known.kinds)
+        ]
+        if self.trips is not None:
+            handed.insert(0, Handed("trip", TensorType(I64, ()), int))
+        opened = OpenRegion(regions, "loop", handed, list(known.variables.values()))
+        opened.trace.loop = "graph"
+        leaves = opened.items if self.trips is None else opened.items[1:]
+        known.share(leaves)
+        try:
+            for at, pattern in known.patterns.items():
+                if self.before[at] is not UNBOUND:
+                    lost = type(pattern) is Undefined
+                    self.watched[at].write(pattern if lost else nests.filled(pattern, leaves))
+            self.outcome = opened.run(lambda: self._run(opened))
+            self.after = contents(self.watched)
+        except Exception as problem:  # noqa: BLE001  raised again, one of them explained
+            raise explained(problem) from problem.__cause__
+        finally:
+            put_back(self.watched, self.before)
+        return opened
+
+    def _run(self, opened: OpenRegion) -> Any:
+        if self.trips is None:
+            outcome = self.loop.body()
+            self.more = self._again(_code_of(outcome))
+            return outcome
+        number = opened.items[0]
+        outcome = self.loop.body(self.trips.item(number))
+        code = _code_of(outcome)
+        if code is not None:
+            following = number + 1 < self.trips.count
+            self.more = choose(code == 0, lambda: following, lambda: False)
+        return outcome
+
+    def _again(self, code: Any) -> Any:
+        """Whether a `while` makes another trip."""
+        test = self.loop.test
+        assert test is not None
+
+        def again() -> Any:
+            truth = asked(test())
+            self.is_endless = truth is True
+            return truth
+
+        return again() if code is None else asked(choose(code == 0, again, lambda: False))
+
+    # -- what is carried
+
+    def _carried(self, known: _Carried, opened: OpenRegion) -> _Carried:
+        """What the trip that was traced shows to be carried."""
+        found = _Carried()
+        for at, place in enumerate(self.watched):
+            held, now = self.before[at], self.after[at]
+            if at not in known.patterns and is_same_content(place, held, now):
+                continue
+            if held is not UNBOUND or (now is not UNBOUND and place.is_live):
+                found.patterns[at] = self._pattern(found, known, place, held, now)
+        found.code = _code_of(self.outcome)
+        value = _value_of(self.outcome)
+        if value is not UNBOUND:
+            found.value = self._made_anew(found, known, RETURNED, value)
+        if found.code is not None:
+            found.pairs.append(Pair(0, found.code, "code"))
+            found.kinds.append(_CODE)
+        found.variables = {**known.variables, **opened.trace.assigned}
+        found.sources = [
+            sources([(pair.left, self.trace), (pair.right, opened.trace)], pair.left)
+            if known.pairs  # else arrays that will be parameters stand for themselves
+            else ()
+            for pair in found.pairs
+        ]
+        return found
+
+    def _pattern(self, found: _Carried, known: _Carried, place: Place, held: Any, now: Any) -> Any:
+        count = len(found.pairs)
+        try:
+            if held is UNBOUND:
+                if not self._is_run():
+                    return _never_bound(place.name)
+                return self._made_anew(found, known, place.name, now)
+            if now is UNBOUND:
+                raise Differs(place.name, nests.described(held), "nothing")
+            pattern = nests.paired(held, now, place.name, found.pairs)
+            for pair in found.pairs[count:]:
+                found.kinds.append(self._kind(known, pair))
+        except Differs as problem:
+            del found.pairs[count:], found.kinds[count:]
+            if place.is_container:
+                raise _unfit(problem) from None
+            return _changing(problem)
+        return pattern
+
+    def _made_anew(self, found: _Carried, known: _Carried, path: str, item: Any) -> Any:
+        """The pattern of what every trip makes, whatever there was before."""
+        count = len(found.pairs)
+        pattern = nests.paired(item, item, path, found.pairs, every=True)
+        for at in range(count, len(found.pairs)):
+            pair = found.pairs[at]
+            found.pairs[at] = Pair(UNBOUND, pair.right, pair.path)
+            found.kinds.append(nests.leaf_type(pair.right))
+        return pattern
+
+    def _kind(self, known: _Carried, pair: Pair) -> LeafType:
+        """The type a leaf is carried in."""
+        before = nests.leaf_type(pair.left)
+        for other, kind in zip(known.pairs, known.kinds):
+            if other.path == pair.path and other.left is not UNBOUND:
+                before = nests.joined(self.trace, before, kind, pair.path)
+        return nests.joined(self.trace, before, nests.leaf_type(pair.right), pair.path)
+
+    def _is_run(self) -> bool:
+        """Whether there is a trip; of sizes, as in the example call, with a guard."""
+        if self.trips is None:
+            return self.first is True
+        count = self.trips.count
+        return type(count) in (int, TracedSize) and bool(count >= 1)
+
+    # -- the node
+
+    def _yielded(self, opened: OpenRegion, found: _Carried) -> list[Value]:
+        inner = opened.trace
+        made = [nests.converted(inner, p.right, kind) for p, kind in zip(found.pairs, found.kinds)]
+        is_while = self.trips is None or found.code is not None
+        if self.trips is not None and is_while:
+            made.insert(0, value_of(opened.items[0] + 1))
+        return [_bool(inner, self.more), *made] if is_while else made
+
+    def _node(self, found: _Carried, region: Region) -> Sequence[Value]:
+        trace = self.trace
+        start = [
+            nests.zeros(trace, kind.tensor) if pair.left is UNBOUND else
+            nests.converted(trace, pair.left, kind)
+            for pair, kind in zip(found.pairs, found.kinds)
+        ]  # fmt: skip
+        held = [variable.get(trace) for variable in found.variables.values()]
+        carried = [*start, *held]
+        if self.trips is None:
+            op, head = "while", [_bool(trace, self.first)]
+        elif found.code is not None:
+            op, head = "while", [_bool(trace, self.trips.count > 0)]
+            carried = [trace.literal(0, I64), *carried]
+        else:
+            bounds = [trace.literal(0, I64), value_of(self.trips.count)]
+            op, head = "for", [trace.cast(bound, I64) for bound in bounds]
+        operands = [*head, *carried, *region.captured]
+        attrs = {"carried": len(carried)}
+        made = trace.builder.emit(op, operands, attrs, regions=[region.graph])
+        made = made if isinstance(made, tuple) else (made,)
+        return made[1:] if self.trips is not None and op == "while" else made
+
+    def _going_on(self, found: _Carried, leaves: Sequence[Any]) -> Any:
+        """What comes after the loop, by the way it ended."""
+        names, rest, behind, level = self.loop.after
+        otherwise = self.loop.otherwise
+        if found.code is None:
+            outcome = None if otherwise is None else otherwise()
+            return rest() if outcome is None and rest is not None else outcome
+        code = leaves[-1]
+        if found.value is UNBOUND:
+            if otherwise is None:
+                return None if rest is None else rest()
+            return branch(code == 0, otherwise, None, names, rest, behind, level)
+        value = nests.filled(found.value, leaves)
+        if self.is_endless and "break" not in self.loop.leaves:
+            return "return", value
+        tail = None
+        if otherwise is not None:
+            ending = otherwise
+
+            def tail() -> Any:
+                return branch(code == 0, ending, None, names, rest, behind, level)
+
+        return branch(code == 2, lambda: ("return", value), tail, names, rest, behind, level)
+
+
+def _code_of(outcome: Any) -> Any:
+    """The code of a trip, None where it goes on in any case."""
+    if type(outcome) is Mixed:
+        return outcome.code
+    code = CODES[None if outcome is None else outcome[0]]
+    return code or None
+
+
+def _value_of(outcome: Any) -> Any:
+    if type(outcome) is Mixed:
+        return outcome.value
+    return outcome[1] if outcome is not None and outcome[0] == "return" else UNBOUND
+
+
+def _bool(trace: Trace, item: Any) -> Value:
+    if type(item) is bool:
+        return trace.builder.constant(np.bool_(item))
+    return trace.cast(value_of(item), BOOL)
+
+
+def _unfit(problem: Differs) -> Exception:
+    return fail(
+        "TM260",
+        f"{problem.path} is {problem.left} before this loop, {problem.right} after a trip",
+        "what a loop carries keeps its structure, dtype and shape on every trip",
+    )
+
+
+def _changing(problem: Differs) -> Undefined:
+    return Undefined(
+        f"{problem.path} is used, which is {problem.left} before this loop, {problem.right} after "
+        "a trip",
+        "what a loop carries keeps its structure, dtype and shape on every trip",
+        f"give {problem.path} before the loop what it has after a trip",
+    )
+
+
+def _never_bound(name: str) -> Undefined:
+    return Undefined(
+        f"{name} is used, which is bound only if this loop makes a trip",
+        "how many it makes is known only when the compiled function runs",
+        f"give {name} a value before the loop",
+    )
