@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import signal
 import subprocess
 import sys
 import zlib
@@ -41,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     option = config.option
+    # A shell's background job ignores Ctrl-C, and so would every process that tests send it to.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if option.seed is None:
         option.seed = random.SystemRandom().randrange(2**32)  # xdist hands it to the workers
     if option.installed:
