@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 
 from ..compiler.ir.graph import Value
-from ..compiler.records import dataclass
+from ..compiler.records import dataclass, replace
 from ..compiler.types import BOOL, I64, TensorType
 from ..intercept.hooks import take_name
 from ..intercept.plain_flow import asked, branch, choose
 from ..numpy.operands import value_of
+from ..tracing.concrete import concrete
 from ..tracing.integer import TracedSize
+from ..tracing.number import TracedNumber
 from ..tracing.regions import Handed, OpenRegion, Region, Regions
 from ..tracing.state import Trace, fail, running
 from ..tracing.undefined import Undefined
@@ -263,10 +265,19 @@ class _Rolling:
         return nests.joined(self.trace, before, nests.leaf_type(pair.right), pair.path)
 
     def _is_run(self) -> bool:
-        """Whether there is a trip; of sizes, as in the example call, with a guard."""
+        """Whether there is a trip. Of sizes, as in the example call, with a guard; a number that
+        only the call knows is fixed to that of the example."""
         if self.trips is None:
             return self.first is True
         count = self.trips.count
+        if type(count) is TracedNumber:
+            found = concrete(
+                self.trace, count.value, "a variable that a loop binds is used after it"
+            )
+            if found is None:
+                return False
+            count = int(found)
+            self.trips = replace(self.trips, count=count)
         return type(count) in (int, TracedSize) and bool(count >= 1)
 
     # -- the node

@@ -29,7 +29,7 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail
 from ..tracing.tensor import TracedArray, TracedScalar
 from ..tracing.views import Reshape, Slice, Step, Transpose
-from .operands import is_traced, value_of
+from .operands import any_traced, value_of
 from .words import broadcast_shapes
 
 _FAR = 2**62  # beyond the end of any axis
@@ -215,7 +215,7 @@ def _normal(item: Any) -> Any:
     if isinstance(item, range):
         item = list(item)
     if isinstance(item, list | tuple | np.ndarray):
-        if not is_traced(item) and np.size(item) == 0 and isinstance(item, list | tuple):
+        if isinstance(item, list | tuple) and not any_traced(item) and np.size(item) == 0:
             return value_of(np.zeros(np.shape(item), np.int64))
         return _index_value(value_of(item))
     try:

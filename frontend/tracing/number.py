@@ -22,7 +22,7 @@ from .concrete import concrete
 from .integer import TracedSize
 from .lifting import lift
 from .numbers_needed import number_error
-from .state import Trace, current
+from .state import Trace, current, fail
 
 KINDS: dict[type, DType] = {bool: BOOL, int: I64, float: F64, complex: C128}
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
@@ -125,8 +125,12 @@ class TracedNumber:
         if digits is None:
             rounded = self.tracing.emit("rint", self.value)
             return TracedNumber(self.tracing, self.tracing.cast(rounded, I64), int)
-        made = self.tracing.dispatch.function(np.round, (self, digits), {})
-        return TracedNumber(self.tracing, made.value, float)
+        raise fail(
+            "TM111",
+            "Python's round() of a number that is known only when the function runs cannot keep "
+            "digits: it rounds the number's decimal form",
+            hint="np.round(x, digits) can, and rounds as NumPy does",
+        )
 
     def __trunc__(self) -> Any:
         return self.converted(int)

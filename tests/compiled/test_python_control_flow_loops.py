@@ -320,3 +320,20 @@ def test_without_compiling_a_loop_is_plain_python() -> None:
     with tm.disable_jit():
         x, k = tm.jit(halved)(X * 3)
     assert (k, float(x.sum())) == (3, 0.9375)
+
+
+def test_a_variable_that_only_the_loop_binds_fixes_the_number_of_trips() -> None:
+    def settled(x: Any, trips: int) -> Any:
+        for k in range(trips):
+            labels = (x > x.mean()).astype(int)
+            x = x * 0.5 + labels * k
+        return x, labels, k
+
+    compiled = tm.jit(settled)
+    for trips in (3, 7, 3, 1):
+        for got, want in zip(compiled(X, trips), settled(X, trips)):
+            np.testing.assert_array_equal(got, want)
+    assert len(compiled.dispatcher.history) == 3  # one for each number of trips
+    with pytest.raises(TypeError, match=r"TM260(.|\n)*labels is used"):
+        compiled(X, 0)
+    assert compiled(X, 7)[2] == 6

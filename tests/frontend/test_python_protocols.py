@@ -124,3 +124,26 @@ def test_a_scalar_index_that_is_no_c_long_is_an_overflow() -> None:
         X[large[0]]
     with pytest.raises(OverflowError, match=rf"TM246\] at .*{HERE}"):
         compiled(X, large[0])
+
+
+def test_round_of_a_python_number_keeps_no_digits() -> None:
+    """Python rounds the decimal form: round(2.675, 2) is 2.67, NumPy's is 2.68."""
+    with pytest.raises(NotImplementedError, match=r"TM111(.|\n)*np\.round"):
+        tm.jit(lambda x: round(x, 2))(2.675)
+    assert tm.jit(lambda x: round(x))(2.5) == 2
+    assert tm.jit(lambda x: np.round(x, 2))(2.675) == np.round(2.675, 2)
+
+
+def test_a_list_of_numbers_known_later_is_an_index() -> None:
+    def pivoted(a: np.ndarray, p: int) -> object:
+        a[[0, p]] = a[[p, 0]]
+        best = np.argmax(np.abs(a[:, 0]))
+        a[[1, best], 1] += 1
+        return a[[best, p], [p, 0]]
+
+    compiled = tm.jit(pivoted)
+    for p in (2, 0, -1):
+        mine = np.arange(12.0).reshape(4, 3) - 7
+        theirs = mine.copy()
+        np.testing.assert_array_equal(compiled(mine, p), pivoted(theirs, p))
+        np.testing.assert_array_equal(mine, theirs)
