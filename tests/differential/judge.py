@@ -33,11 +33,13 @@ from .tame import is_complex_arithmetic
 PAIRS = 4
 FEWEST, MOST = 1, 4  # ulp of a move: what NumPy's functions promise, and ours keep within two
 SLACK = 4.0
+JUMP = 16  # ulp of a quotient that may fall on either side of a whole number
 ULPS = 4  # allowed anywhere in a value that was rounded: two moves may cancel out
 _SUM = re.compile(
     r"sum|mean|average|trace|add\.reduce|@|dot\(|matmul|inner|outer|tensordot|einsum"
     r"|convolve|correlate|conv\(|avg_pool"
 )
+_JUMPS = re.compile(r"remainder|fmod|divmod|floor_divide|%|//")
 _EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition|max_pool)\(|ptp\(")
 
 
@@ -76,6 +78,24 @@ class Noise:
             drawn = self.flip * self.rng.choice([-1.0, 1.0], array.shape)
             part[part == 0] = np.copysign(0.0, drawn[part == 0]).astype(part.dtype)
         return _as_it_was(value, made)
+
+    def jumped(self, value: Any, step: Step, operands: Sequence[Any]) -> Any:
+        """A quotient or remainder on either side of its jump, where that is within some ulp."""
+        array, (a, b) = np.asarray(value), map(np.asarray, operands)
+        if kind_of(array) != "f" or np.broadcast_shapes(a.shape, b.shape) != array.shape:
+            return value
+        with np.errstate(all="ignore"):
+            exact = a.astype(np.float64) / b.astype(np.float64)
+            reach = JUMP * float(ml_dtypes.finfo(array.dtype).eps) * np.fmax(np.abs(exact), 1)
+            near = np.abs(exact - np.rint(exact)) <= reach
+            if re.search(r"floor_divide|//|\[0\]", step.text):
+                other = array.astype(np.float64) - np.sign(array - exact + 0.5)
+            else:
+                turn = np.copysign(np.abs(b).astype(np.float64), a if "fmod" in step.text else b)
+                other = array + np.where(np.abs(array) < np.abs(b) / 2, turn, -turn)
+            drawn = self.rng.random(array.shape) < 0.5
+            moved = np.where(near & (drawn ^ (self.flip < 0)), other, array).astype(array.dtype)
+        return _as_it_was(value, moved)
 
     def _step(self, size: Any, dtype: np.dtype[Any]) -> Any:
         info = ml_dtypes.finfo(dtype)
@@ -121,8 +141,13 @@ def _moved(move: Noise, step: Step, noise: str, operands: list[Any]) -> Any:
     return move(made, _magnitude(step, operands, made)) if noise == "rounded" else made
 
 
-def run_numpy(program: Program, args: Sequence[Any], move: Noise | None = None) -> list[Any]:
-    """All values of the program, moved or as they are."""
+def run_numpy(
+    program: Program,
+    args: Sequence[Any],
+    move: Noise | None = None,
+    plain: Sequence[Any] = (),
+) -> list[Any]:
+    """All values of the program, moved or as they are. plain: those that were not moved."""
     values: list[Any] = list(args)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -132,8 +157,22 @@ def run_numpy(program: Program, args: Sequence[Any], move: Noise | None = None) 
                 made = run_step(step, operands)
             else:
                 made = _moved(move, step, _noise_of(step, operands), operands)
+                if (
+                    len(operands) == 2
+                    and _JUMPS.search(step.text)
+                    and any(not _is_same(plain[i], values[i]) for i in step.operands)
+                ):
+                    made = move.jumped(made, step, operands)
             values.append(WRITTEN if step.writes else made)
     return values
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether an operand has not been moved; of several arrays nobody asks."""
+    if isinstance(a, list | tuple) or isinstance(b, list | tuple):
+        return True
+    mine, theirs = np.asarray(a), np.asarray(b)
+    return mine.shape == theirs.shape and bool(np.all(same_bits(mine, theirs)))
 
 
 @dataclass
@@ -157,7 +196,7 @@ def expected(program: Program, args: Sequence[Any], rng: np.random.Generator) ->
             for flip in (1.0, -1.0):
                 its_own = copied(args)
                 try:
-                    moved = run_numpy(program, its_own, Noise(int(seed), flip))
+                    moved = run_numpy(program, its_own, Noise(int(seed), flip), values)
                 except (ArithmeticError, IndexError, ValueError):
                     continue
                 made.samples.append([np.copy(v) if isinstance(v, np.ndarray) else v for v in moved])
