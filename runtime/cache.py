@@ -23,6 +23,7 @@ import hashlib
 import os
 import threading
 import warnings
+import zlib
 from collections.abc import Iterable
 
 from ..compiler.errors import CacheWarning
@@ -36,6 +37,8 @@ SUFFIX = f".tm{FORMAT}"
 DEFAULT_LIMIT = 1 << 30
 ORPHAN_SECONDS = 3600.0  # an unfinished file this old belongs to nobody
 _TOUCH_SECONDS = 3600.0  # a hit refreshes an entry's time at most this often
+_FEW = 1024  # names that the first write of every process may look at
+_SWEEPS = 64  # of a larger directory, while as much is written as the limit
 _MAGIC = b"TMCACHE" + bytes([FORMAT])
 _HEADER = len(_MAGIC) + 32 + 8 + 32
 
@@ -85,7 +88,8 @@ class CompileCache:
         tell_after_forks(self)
         self._checked: bool | None = None
         self._said = False
-        self._since_sweep = limit  # so that the first write sweeps
+        self._is_fresh = True  # nothing has been written
+        self._since_sweep = 0
         self._hits = self._misses = self._writes = self._damaged = self._evicted = 0
 
     def after_fork(self) -> None:
@@ -115,15 +119,30 @@ class CompileCache:
         except OSError as error:
             self._say(f"{self.directory} could not be written: {error}")
             return False
+        if self._is_due(key, size):
+            self._sweep()
+        return True
+
+    def _is_due(self, key: str, size: int) -> bool:
+        """Whether a write is followed by a sweep: after an eighth of the limit, and by chance, so
+        that many short processes together sweep as often as they must and not at every start.
+        A small directory is swept by the first write, too."""
         with self._lock:
             self._writes += 1
             self._since_sweep += size
+            is_first, self._is_fresh = self._is_fresh, False
             due = self._since_sweep >= self.limit // 8
+            due = due or zlib.crc32(key.encode()) * self.limit < (size * _SWEEPS) << 32
+            due = due or (is_first and not self._holds_more(_FEW))
             if due:
                 self._since_sweep = 0
-        if due:
-            self._sweep()
-        return True
+        return due
+
+    def _holds_more(self, count: int) -> bool:
+        try:
+            return self._files.holds_more(self.directory, count)
+        except OSError:
+            return True  # nothing to sweep
 
     def stats(self) -> CacheStats:
         """Counts and sizes as of now."""

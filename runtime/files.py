@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import io
+import itertools
 import os
 import stat
 import sys
@@ -105,6 +106,10 @@ class Files(Protocol):
 
     def listdir(self, path: str) -> list[str]:
         """Names in a directory, sorted."""
+        ...
+
+    def holds_more(self, path: str, count: int) -> bool:
+        """Whether a directory has more than so many names, without reading them all."""
         ...
 
     def stat(self, path: str) -> FileInfo:
@@ -226,6 +231,11 @@ class DiskFiles:
     def listdir(self, path: str) -> list[str]:
         """See `Files`."""
         return sorted(os.listdir(path))
+
+    def holds_more(self, path: str, count: int) -> bool:
+        """See `Files`."""
+        with os.scandir(path) as names:
+            return next(itertools.islice(names, count, None), None) is not None
 
     def stat(self, path: str) -> FileInfo:
         """See `Files`."""

@@ -57,6 +57,11 @@ class Interposed:
         self._hook("listdir", path)
         return self._files.listdir(path)
 
+    def holds_more(self, path: str, count: int) -> bool:
+        """See `Files`."""
+        self._hook("listdir", path)
+        return self._files.holds_more(path, count)
+
     def stat(self, path: str) -> FileInfo:
         """See `Files`."""
         self._hook("stat", path)

@@ -102,6 +102,10 @@ class MemoryFiles:
             raise _os_error(errno.ENOTDIR, path)
         return sorted(entry.names)
 
+    def holds_more(self, path: str, count: int) -> bool:
+        """See `Files`."""
+        return len(self.listdir(path)) > count
+
     def stat(self, path: str) -> FileInfo:
         """See `Files`."""
         return _info(self._entry(path))

@@ -185,6 +185,31 @@ def test_a_sweep_removes_orphans_and_other_formats_but_no_stranger():
     assert disk.listdir("/c") == sorted([f"{KEY}{SUFFIX}", "notes.txt", "young.part"])
 
 
+def test_a_process_that_writes_little_does_not_read_a_large_directory():
+    disk = MemoryFiles()
+    looked_at = []
+
+    def hook(operation, path):
+        looked_at.append(operation)
+        return True
+
+    disk.mkdir("/c")
+    for number in range(3000):
+        disk.create(f"/c/{number:x}{SUFFIX}").close()
+    cache = CompileCache("/c", files=Interposed(disk, hook))
+    assert cache.put(KEY, CODE)
+    assert len(looked_at) < 20
+    assert cache.get(KEY) == CODE
+
+
+def test_many_short_processes_keep_the_bound_together():
+    disk = MemoryFiles()
+    for number in range(6000):
+        cache = CompileCache("/home/cache", files=disk, limit=200_000)
+        cache.put(cache_key([str(number)]), bytes(60))
+    assert 100_000 < CompileCache("/home/cache", files=disk).stats().bytes < 220_000
+
+
 def test_clear_and_verify():
     disk, cache = in_memory()
     keys = [cache_key([str(i)]) for i in range(4)]
