@@ -164,6 +164,33 @@ class Builder:
         self._note(node)
         return node.results[0] if len(types) == 1 else node.results
 
+    def emit_all(self, op: str | OpDef, *args: Any, **keywords: Any) -> tuple[Value, ...]:
+        """The same; all results, however many the op has."""
+        made = self.emit(op, *args, **keywords)
+        return made if isinstance(made, tuple) else (made,)
+
+    def again(
+        self,
+        node: Node,
+        operands: Sequence[Value],
+        *,
+        after: Sequence[Value] = (),
+        device: str | None = None,
+        regions: Sequence[Graph] = (),
+    ) -> tuple[Value, ...]:
+        """Make a node of another graph, with its names and place, on values of this one."""
+        self.location = node.location
+        return self.emit_all(
+            node.op,
+            operands,
+            node.attrs,
+            name=[result.name for result in node.results],
+            variable=node.variable,
+            after=after,
+            device=device,
+            regions=regions,
+        )
+
     def __getattr__(self, op: str) -> Callable[..., Any]:
         record = ALL.get(op)
         if record is None:

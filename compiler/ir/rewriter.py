@@ -106,7 +106,7 @@ class Rewriter:
         self._begin(node)
         for result in node.results:
             self.builder.names.release(result.name)
-        made = self.builder.emit(
+        made = self.builder.emit_all(
             seen.op,
             seen.operands,
             seen.attrs,
@@ -116,7 +116,7 @@ class Rewriter:
             device=node.device,
             regions=seen.regions,
         )
-        self.replace(node, made if isinstance(made, tuple) else (made,))
+        self.replace(node, made)
 
     def _waits_changed(self, node: Node) -> bool:
         return bool(node.after) and any(v in self.values or v in self._gone for v in node.after)

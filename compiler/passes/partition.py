@@ -69,20 +69,11 @@ class _Splitter:
         if node.variable is not None:
             variable = self.graph.variables[node.variable]
             share.builder.variable(variable.name, variable.type, variable.device)
-        share.builder.location = node.location
+        share.builder.location = node.location  # also of the transfers
         operands = [self.at(value, node.device) for value in node.operands]
         after = [self.at(value, node.device) for value in node.after]
-        made = share.builder.emit(
-            node.op,
-            operands,
-            node.attrs,
-            name=[result.name for result in node.results],
-            variable=node.variable,
-            after=after,
-            regions=node.regions,
-        )
-        results = made if isinstance(made, tuple) else (made,)
-        share.values.update(zip(node.results, results, strict=True))
+        made = share.builder.again(node, operands, after=after, regions=node.regions)
+        share.values.update(zip(node.results, made, strict=True))
 
     def at(self, value: Value, device: str) -> Value:
         """The value as seen on `device`."""

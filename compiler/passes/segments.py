@@ -141,17 +141,10 @@ def _rebuilt(graph: Graph, nodes: list[Node], params: list[Value], results: list
         if node.variable is not None:
             variable = graph.variables[node.variable]
             builder.variable(variable.name, variable.type, variable.device)
-        builder.location = node.location
-        made = builder.emit(
-            node.op,
-            [values[v] for v in node.operands],
-            node.attrs,
-            name=[result.name for result in node.results],
-            variable=node.variable,
-            after=[values[v] for v in node.after if v in values],
-            regions=node.regions,
-        )
-        values.update(zip(node.results, made if isinstance(made, tuple) else (made,), strict=True))
+        after = [values[v] for v in node.after if v in values]
+        operands = [values[v] for v in node.operands]
+        made = builder.again(node, operands, after=after, regions=node.regions)
+        values.update(zip(node.results, made, strict=True))
     tensors = [v for v in results if isinstance(v.type, TensorType)]
     tokens = [v for v in results if not isinstance(v.type, TensorType)]
     return builder.finish([values[v] for v in tensors], [values[v] for v in tokens])

@@ -77,13 +77,13 @@ def _cond(
         found = arm.of_params(weights, [at - 1 for at in places])
         arm.results = [arm.zero(arm.given[at - 1]) if g is None else g
                        for at, g in zip(places, found)]  # fmt: skip
-    used = {at for arm in arms for at, param in enumerate(arm.given) if arm.needs(param)}
+    used = {at for arm in arms for at in arm.needed()}
     kept = [at for at in range(len(node.operands) - 1) if at in used]
     regions = [
         arm.finish([*[arm.given[at] for at in kept], *arm.added]) for arm in arms
     ]  # fmt: skip
     operands = [node.operands[0], *[node.operands[at + 1] for at in kept], *arrived]
-    made = _tuple(builder.emit(cond, operands, {}, regions=regions))
+    made = builder.emit_all(cond, operands, {}, regions=regions)
     return _spread(len(node.operands), dict(zip(places, made)))
 
 
@@ -136,9 +136,10 @@ def _scan(
         body.results.append(total if part is None else body.builder.emit("add", (total, part)))
     body.results += [found[at] or body.zero(body.given[at]) for at in rows]
 
-    begun = [at for at in range(carried) if body.needs(body.given[at])]
-    again = [at for at in range(carried, carried + stacked) if body.needs(body.given[at])]
-    rest = [at for at in range(carried + stacked, len(node.operands)) if body.needs(body.given[at])]
+    wants = body.needed()
+    begun = [at for at in wants if at < carried]
+    again = [at for at in wants if carried <= at < carried + stacked]
+    rest = [at for at in wants if at >= carried + stacked]
     first = [weights[at] for at in carries]
     last = [weights[at] for at in ys]
     order = [*first, *sums, *[body.given[at] for at in (*begun, *again)], *last,
@@ -159,7 +160,7 @@ def _scan(
         "reverse": not node.attrs["reverse"],
         "stacked": len(begun) + len(again) + len(ys),
     }
-    made = _tuple(builder.emit(scan, operands, attrs, regions=[backward]))
+    made = builder.emit_all(scan, operands, attrs, regions=[backward])
     return _spread(len(node.operands), dict(zip((*carries, *uses, *rows), made)))
 
 
@@ -252,7 +253,7 @@ class _Backward:
         self._gradients = gradients
         copies = _copied(self.builder, region)
         self.given = tuple([copies[param] for param in region.params])
-        self.outputs = [copies[r] for r in region.results if isinstance(r.type, TensorType)]
+        self.outputs = [copies[r] for r in tensors_of(region.results)]
         self.added: list[Value] = []
         self.results: list[Value] = []
 
@@ -274,10 +275,11 @@ class _Backward:
         made: Value = zeros_like(self.builder, like)
         return made
 
-    def needs(self, param: Value) -> bool:
-        """Whether the results depend on a parameter."""
-        graph = self.builder.finish(self.results, ())
-        return param in self.results or any(param in n.operands for n in needed(graph))
+    def needed(self) -> list[int]:
+        """Which of the forward parameters the results depend on."""
+        nodes = needed(self.builder.finish(self.results, ()))
+        used = {*self.results, *(v for node in nodes for v in node.operands)}
+        return [at for at, param in enumerate(self.given) if param in used]
 
     def finish(self, params: Sequence[Value]) -> Graph:
         """The region, without what its results do not need."""
@@ -292,24 +294,16 @@ def _copied(builder: Builder, graph: Graph) -> Mapping[Value, Value]:
     of each value."""
     copies = {param: builder.param(param.name, param.type) for param in graph.params}
     for node in graph.nodes:
-        if not any(isinstance(result.type, TensorType) for result in node.results):
+        if not tensors_of(node.results):
             continue
         regions = []
         for region in node.regions:
             inner = Builder(region.name)
             inside = _copied(inner, region)
-            tensors = [inside[r] for r in region.results if isinstance(r.type, TensorType)]
-            regions.append(inner.finish(tensors, ()))
-        builder.location = node.location
-        made = builder.emit(
-            node.op,
-            [copies[v] for v in node.operands],
-            node.attrs,
-            name=[result.name for result in node.results],
-            device=node.device,
-            regions=regions,
-        )
-        copies.update(zip(node.results, _tuple(made)))
+            regions.append(inner.finish([inside[r] for r in tensors_of(region.results)], ()))
+        operands = [copies[v] for v in node.operands]
+        made = builder.again(node, operands, device=node.device, regions=regions)
+        copies.update(zip(node.results, made))
     return copies
 
 
@@ -329,10 +323,6 @@ def _or_zeros(builder: Builder, ct: Value | None, like: Value) -> Value:
 
 def _spread(count: int, found: Mapping[int, Value]) -> list[Value | None]:
     return [found.get(at) for at in range(count)]
-
-
-def _tuple(made: Value | tuple[Value, ...]) -> tuple[Value, ...]:
-    return made if isinstance(made, tuple) else (made,)
 
 
 _RULES = {cond.name: _cond, for_.name: _for, scan.name: _scan}

@@ -294,5 +294,4 @@ def _emitted(
         return [a if a is b else trace.emit("select", test, a, b) for a, b in zip(left, right)]
     captured = list(dict.fromkeys(v for region in regions for v in region.captured))
     graphs = [with_operands(region, captured) for region in regions]
-    made = trace.builder.emit("cond", [test, *captured], {}, regions=graphs)
-    return made if isinstance(made, tuple) else (made,)
+    return trace.builder.emit_all("cond", [test, *captured], {}, regions=graphs)

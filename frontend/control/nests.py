@@ -23,7 +23,7 @@ from ..compiler.records import dataclass
 from ..compiler.types import TensorType
 from ..numpy.operands import is_traced, value_of
 from ..tracing.integer import TracedSize
-from ..tracing.number import KINDS, TracedNumber
+from ..tracing.number import KINDS, TracedNumber, weak_kind
 from ..tracing.state import Trace, require_dtype
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
 
@@ -145,7 +145,7 @@ def is_number(item: Any) -> bool:
 
 def leaf_type(item: Any) -> LeafType:
     """What an item is."""
-    kind = _weak_kind(item)
+    kind = weak_kind(item)
     if kind is not None:
         return LeafType(TensorType(KINDS[kind], ()), kind)
     if type(item) is TracedArray or type(item) is TracedScalar:
@@ -208,15 +208,6 @@ def _promoting(item: LeafType) -> Any:
     if not isinstance(item.kind, type):
         return item.tensor.dtype.numpy
     return np.dtype(bool) if item.kind is bool else item.kind(0)
-
-
-def _weak_kind(item: Any) -> type | None:
-    if type(item) is TracedNumber:
-        found: type = item.kind
-        return found
-    if type(item) is TracedSize:
-        return int
-    return type(item) if type(item) in KINDS else None
 
 
 def _is_plain(item: Any) -> bool:

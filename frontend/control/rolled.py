@@ -309,8 +309,7 @@ class _Rolling:
             op, head = "for", [trace.cast(bound, I64) for bound in bounds]
         operands = [*head, *carried, *region.captured]
         attrs = {"carried": len(carried)}
-        made = trace.builder.emit(op, operands, attrs, regions=[region.graph])
-        made = made if isinstance(made, tuple) else (made,)
+        made = trace.builder.emit_all(op, operands, attrs, regions=[region.graph])
         return made[1:] if self.trips is not None and op == "while" else made
 
     def _going_on(self, found: _Carried, leaves: Sequence[Any]) -> Any:

@@ -47,13 +47,13 @@ def traced_cond(
             if variables or [v.tensor.dtype for v in arm.values] != [t.dtype for t in wanted]:
                 arm.trace(regions, variables, wanted)
         captured = list(dict.fromkeys(v for arm in arms for v in arm.region.captured))
-        made = trace.builder.emit(
+        made = trace.builder.emit_all(
             "cond",
             [test, *captured],
             {},
             regions=[with_operands(arm.region, captured) for arm in arms],
         )
-    found = iter(_tuple(made))
+    found = iter(made)
     leaves = [traced_result(trace, next(found), arms[0].leaves[at]) for at in range(len(wanted))]
     for variable in variables.values():
         variable.put(trace, next(found))
@@ -246,7 +246,7 @@ def _scanned(
     held = [variable.get(trace) for variable in variables]
     operands = [*carried.values, *held, *stacks, *region.captured]
     attrs = {**attrs, "carried": own + count}
-    found = _tuple(trace.builder.emit("scan", operands, attrs, regions=[graph]))
+    found = trace.builder.emit_all("scan", operands, attrs, regions=[graph])
     for variable, value in zip(variables, found[own:]):
         variable.put(trace, value)
     return carried.wrapped(trace, found[:own]), list(found[own + count : own + count + ys])
@@ -258,7 +258,7 @@ def _loop(trace: Trace, op: str, head: Sequence[Value], carried: Carried, settle
     held = [variable.get(trace) for variable in variables]
     operands = [*head, *carried.values, *held, *region.captured]
     attrs = {"carried": len(carried.values) + len(held)}
-    found = _tuple(trace.builder.emit(op, operands, attrs, regions=[region.graph]))
+    found = trace.builder.emit_all(op, operands, attrs, regions=[region.graph])
     for variable, value in zip(variables, found[len(carried.values) :]):
         variable.put(trace, value)
     return carried.wrapped(trace, found[: len(carried.values)])
@@ -312,10 +312,6 @@ def _length(trace: Trace, values: Sequence[Value], length: Any) -> Any:
     if isinstance(sizes[0], int) and sizes[0] < 0:
         raise fail("TM260", f"the length of scan is {sizes[0]}")
     return sizes[0]
-
-
-def _tuple(made: Any) -> tuple[Any, ...]:
-    return made if isinstance(made, tuple) else (made,)
 
 
 def _unfit(path: Any, a: TensorType, b: TensorType) -> Exception:

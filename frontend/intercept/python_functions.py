@@ -21,7 +21,7 @@ from ..numpy.operands import any_traced, common_dtype, is_traced, value_of
 from ..numpy.reductions import fold
 from ..numpy.selection import Selection
 from ..tracing.integer import TracedSize, user_size
-from ..tracing.number import KINDS, TracedNumber
+from ..tracing.number import KINDS, TracedNumber, weak_kind
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
 
@@ -168,7 +168,7 @@ def _extreme(original: Callable[..., Any], op: str, function: Any) -> Callable[.
 
 def _chosen(trace: Trace, op: str, new: Any, old: Any) -> Any:
     """`new` where ``new op old``, else `old`: what min() and max() do."""
-    weak = _weak_kind(new), _weak_kind(old)
+    weak = weak_kind(new), weak_kind(old)
     if None not in weak:
         kind = max(weak, key=_RANK.__getitem__)  # type: ignore[arg-type]
         dtype = KINDS[kind]  # type: ignore[index]
@@ -178,15 +178,6 @@ def _chosen(trace: Trace, op: str, new: Any, old: Any) -> Any:
     dtype = common_dtype(new, old)
     values = [trace.cast(value_of(item), dtype) for item in (new, old)]
     return result(trace, trace.emit("select", trace.emit(op, *values), *values))
-
-
-def _weak_kind(item: Any) -> type | None:
-    if type(item) is TracedNumber:
-        found: type = item.kind
-        return found
-    if type(item) is TracedSize:
-        return int
-    return type(item) if type(item) in KINDS else None
 
 
 def traced_sum(items: Any, /, start: Any = 0) -> Any:

@@ -210,7 +210,7 @@ class TracedNumber:
 def arithmetic(name: str, left: Any, right: Any) -> Any:
     """A Python operator on two weak numbers; NotImplemented for anything else."""
     op, least, result = _ARITHMETIC[name]
-    first, second = _kind_of(left), _kind_of(right)
+    first, second = weak_kind(left), weak_kind(right)
     if first is None or second is None:
         return NotImplemented
     own: Trace = left.tracing if type(left) is TracedNumber else right.tracing
@@ -273,7 +273,8 @@ def _power_kind(exponent: Any) -> type:
     return float if int(exponent) < 0 else int
 
 
-def _kind_of(number: Any) -> type | None:
+def weak_kind(number: Any) -> type | None:
+    """The Python type of a number, known or traced, or size; None for anything else."""
     kind = type(number)
     if kind is TracedNumber:
         found: type = number.kind
