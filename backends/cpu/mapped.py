@@ -93,11 +93,6 @@ class MappedCode:
             words, self._quick[before.address].words = self._quick[before.address].words, []
             return sum(_rewrite(owner, word, better.address) for owner, word in words)
 
-    def is_quick(self, kernel: str) -> bool:
-        """Whether a kernel has quick code now."""
-        found = self._codes.get(kernel)
-        return found is not None and found.quick
-
     def follow(self, owner: object, words: Iterable[int]) -> None:
         """Keep these words, each of which holds the address of a kernel, at its best code.
 

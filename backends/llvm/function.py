@@ -88,12 +88,6 @@ def _leave_if_empty(frame: Frame) -> None:
     frame.builder.position_at_end(work)
 
 
-def word_count(kernel: Kernel) -> int:
-    """How many argument words the kernel reads."""
-    strides = sum(len(p.shape) for p in kernel.params if p.strided)
-    return len(kernel.params) + strides + len(kernel.dims)
-
-
 def _read_arguments(frame: Frame) -> None:
     """Addresses, strides and dims from the argument words."""
     builder = frame.builder

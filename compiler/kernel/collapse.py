@@ -31,7 +31,6 @@ from .kernel import (
 )
 from .symbols import map_access, map_body, substitute_axes
 
-Shapes = dict[str, tuple[Size, ...]]
 Body = tuple[Statement, ...]
 
 

@@ -13,9 +13,9 @@ from tracemill.compiler.dims import Dim, Size, floor_divide, product
 from tracemill.compiler.errors import number_text
 from tracemill.compiler.ops.signature import shape_text
 
-from ..tracing.integer import TracedSize, plain_size
+from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
-from ..tracing.state import Trace, fail, running
+from ..tracing.state import Trace, fail
 from ..tracing.tensor import TracedArray, TracedScalar
 
 
@@ -131,14 +131,3 @@ def _misfit(trace: Trace, have: tuple[Size, ...], new: tuple[Size, ...]) -> Exce
 def kept_shape(shape: Sequence[Size], axes: Sequence[int]) -> tuple[Size, ...]:
     """The shape with `axes` of size 1: what keepdims leaves."""
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])
-
-
-def sizes_of(items: Any) -> tuple[Size, ...]:
-    """A sequence of integers as sizes."""
-    return tuple([plain_size(item) for item in items])
-
-
-def numbers_of(items: Any) -> tuple[int, ...]:
-    """A sequence of integers as numbers, sizes specialised."""
-    running()
-    return tuple([operator.index(item) for item in items])

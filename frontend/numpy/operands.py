@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
@@ -164,11 +163,6 @@ def not_an_array(item: Any) -> Exception:
 def common_dtype(*items: Any) -> DType:
     """NumPy's promotion of array-likes, Python numbers weak."""
     return require_dtype(np.result_type(*[weak_type(item) for item in items]))
-
-
-def shape_of(item: Any) -> tuple[Size, ...]:
-    """The shape of a traced value."""
-    return value_of(item).tensor.shape
 
 
 def as_number(item: TracedSize) -> TracedNumber:

@@ -14,8 +14,6 @@ import numpy as np
 from tracemill.compiler.types import TensorType
 
 from .access import Access, HeldObject
-from .lifting import lift
-from .number import TracedNumber
 from .source import user_location
 from .state import Input, Trace, fail, require_dtype
 from .tensor import TracedArray, fresh
@@ -85,11 +83,6 @@ def refuse_outer(trace: Trace, input: int) -> None:
             f"{mine.name} belongs to the enclosing function and is written in an inner one",
             hint="return the new value from the inner function",
         )
-
-
-def lifted_number(trace: Trace, item: TracedNumber) -> TracedNumber:
-    """A weak number of an enclosing trace."""
-    return TracedNumber(trace, lift(trace, item), item.kind)
 
 
 def _constant(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...records import dataclass
 from ...types import BF16, F16, F32, F64, I16, I32, I64, DType
-from ..scalar import Scalar, absolute, bitcast, constant, convert, select
+from ..scalar import Scalar, bitcast, constant, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,6 @@ def split(x: Scalar) -> tuple[Scalar, Scalar]:
     return bitcast(mantissa, x.dtype), exponent
 
 
-def power_of_two(exponent: Scalar, dtype: DType) -> Scalar:
-    """2**exponent for an integer exponent within the normal range."""
-    form = FORMATS[dtype]
-    return bitcast((exponent + form.bias) << form.mantissa, dtype)
-
-
 def sign_bit(x: Scalar) -> Scalar:
     """True where the sign bit is set, NaN and -0 included."""
     return bitcast(x, format_of(x).integer) < 0
-
-
-def magnitude_less(x: Scalar, bound: float) -> Scalar:
-    """|x| < bound."""
-    return absolute(x) < bound
-
-
-def as_integer(x: Scalar) -> Scalar:
-    """An integral float as the integer of its width."""
-    return convert(x, format_of(x).integer)
