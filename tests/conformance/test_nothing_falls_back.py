@@ -41,7 +41,7 @@ def only_kernels() -> Iterator[list[str]]:
     """NumPy and the evaluator raise; yields the functions that a profiler saw."""
     with pytest.MonkeyPatch.context() as patch:
         # Looked up before anything is replaced: some parts of NumPy are loaded when asked for.
-        there = [(place, name, getattr(place, name)) for place in (np, np.linalg)
+        there = [(place, name, getattr(place, name)) for place in (np, np.linalg, np.fft)
                  for name in place.__all__]  # fmt: skip
         for place, name, found in there:
             if callable(found) and not isinstance(found, type):
@@ -172,6 +172,52 @@ def test_functions_of_images_run_in_kernels(body: str, rng: np.random.Generator)
     function = eval(f"lambda x, w: ({body} + 0,)", {"np": np, "tm": tm})
     args = [[values(rng, "f8", s) for s in ((n, 4, 9, 8), (4, 4, 3, 3))] for n in (2, 3)]
     compiled_alone(function, *args)
+
+
+@pytest.mark.parametrize("body", [
+    "np.linalg.solve(a, x)", "np.linalg.inv(a)", "np.linalg.det(a)", "np.linalg.cholesky(a)",
+    "np.linalg.eigh(a)[0]", "np.linalg.svd(x)[1]", "np.linalg.qr(x)[1]", "np.linalg.pinv(x)",
+    "np.linalg.lstsq(x, x[:, 0], rcond=None)[0]", "np.linalg.norm(x, 2)", "np.fft.fft(x)",
+    "np.fft.irfft2(np.fft.rfft2(x))", "np.fft.fftshift(x)",
+    "tm.grad(lambda a: np.linalg.slogdet(a)[1])(a)",
+    "tm.grad(lambda x: np.sum(np.abs(np.fft.rfft(x)) ** 2))(x)",
+])  # fmt: skip
+def test_libraries_are_called_without_numpy(body: str, rng: np.random.Generator) -> None:
+    """What NumPy ships with computes, but none of NumPy's own functions, nor Python, is asked."""
+    function = eval(f"lambda x, a: ({body} + 0,)", {"np": np, "tm": tm})
+    arrays = [rng.standard_normal((3, 3)) for _ in range(2)]
+    compiled_alone(function, *[[x, x @ x.T + np.eye(3)] for x in arrays])
+
+
+@pytest.mark.parametrize("body", [
+    "steps(x, 3.0)", "first_large(x)", "chosen(x)", "tm.grad(steps)(x, 3.0)",
+])  # fmt: skip
+def test_statements_run_in_kernels(body: str, rng: np.random.Generator) -> None:
+    function = eval(
+        f"lambda x: ({body} + 0,)",
+        {"tm": tm, "steps": steps, "first_large": first_large, "chosen": chosen},
+    )
+    compiled_alone(function, *[[rng.standard_normal(5)] for _ in range(2)])
+
+
+def steps(x: Any, limit: float) -> Any:
+    if x.sum() > limit:
+        return (x * limit).sum()
+    return (x**2).sum()
+
+
+def chosen(x: Any) -> Any:
+    return x * 2 if x.sum() > 0 else -x
+
+
+def first_large(x: Any) -> Any:
+    total, k = 0.0, 0
+    while k < len(x):
+        total += x[k]
+        if total > 1:
+            break
+        k += 1
+    return total
 
 
 def test_the_watch_sees_a_function_that_falls_back() -> None:
