@@ -51,9 +51,9 @@ def repeat_while(
             going_on, problem = _attempt(loop, truth, None)
             if going_on is not None:
                 return going_on()
-            if problem is not None and not can_be_guarded:
-                raise problem
             fixed = True
+        if problem is not None and type(truth) is not bool and not can_be_guarded:
+            raise problem
         if not truth:
             return _ended(loop)
         if leaves and trip < tried and problem is None and _is_left(loop, body):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.dims import Size, floor_divide
-from tracemill.compiler.errors import number_text
+from tracemill.compiler.errors import TraceError, number_text
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.records import dataclass
@@ -307,6 +307,19 @@ def _check_known(trace: Trace, index: Value, extent: Size, axis: int) -> None:
         )
 
 
+def _bound(given: Any) -> int:
+    """A bound of a slice as a number, which decides a shape."""
+    try:
+        return operator.index(given)
+    except TraceError:
+        raise fail(
+            "TM102",
+            f"a slice needs the number of its bound {given!r} while the function is traced",
+            "its value is known only when the compiled function runs",
+            "x[i + np.arange(n)] takes n elements from a place that is known only then",
+        ) from None
+
+
 def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, int]:
     """(start, size, step) of a slice of an axis."""
     step = 1 if item.step is None else operator.index(item.step)
@@ -320,7 +333,7 @@ def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, i
     def bound(given: Any, default: Size) -> Size:
         if given is None:
             return default
-        place: Size = given.now() if type(given) is TracedSize else operator.index(given)
+        place: Size = given.now() if type(given) is TracedSize else _bound(given)
         if isinstance(place, int):
             place = min(max(place, -_FAR), _FAR)
         if place == extent:
