@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..dims import Size
+from ..ops.creation import iota
+from ..ops.movement import slice_
 from ..types import TokenType
 from .graph import Graph, Node, Value
 
@@ -80,3 +83,14 @@ def last_uses(graph: Graph) -> dict[Node, list[Value]]:
         if value not in kept:
             found.setdefault(node, []).append(value)
     return found
+
+
+def counted(value: Value) -> Size | None:
+    """The size that a value of one element is: one number of an iota, which is how sizes are
+    made into values. None for anything else."""
+    node = value.node
+    if node is None or node.op is not slice_ or value.tensor.shape != (1,):
+        return None
+    source = node.operands[0].node
+    place: Size | None = None if source is None or source.op is not iota else node.attrs["start"][0]
+    return place

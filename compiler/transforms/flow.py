@@ -24,11 +24,11 @@ from ..errors import error
 from ..ir.attrs import freeze
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
-from ..ir.traversal import needed
+from ..ir.traversal import counted, needed
 from ..ops import ALL
-from ..ops.creation import constant, iota
+from ..ops.creation import constant
 from ..ops.flow import cond, for_, scan
-from ..ops.movement import reshape, slice_
+from ..ops.movement import reshape
 from ..ops.shaping import zeros_like
 from ..records import replace
 from ..types import I64, TensorType
@@ -227,18 +227,13 @@ def _known_size(value: Value) -> Size | None:
         return None
     if node.op is constant:
         return int(node.attrs["value"])
-    if node.op is slice_ and value.tensor.shape == (1,):
-        (source,) = node.operands
-        is_count = source.node is not None and source.node.op is iota
-        place: Size | None = node.attrs["start"][0] if is_count else None
-        return place
     if node.op is reshape:
         return _known_size(node.operands[0])
     if node.op is ALL["sub"] or node.op is ALL["add"]:
         left, right = map(_known_size, node.operands)
         if left is not None and right is not None:
             return left - right if node.op is ALL["sub"] else left + right
-    return None
+    return counted(value)
 
 
 # -- regions

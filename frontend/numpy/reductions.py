@@ -258,7 +258,9 @@ def accumulate(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: A
     scans: dict[Any, Any] = {np.add: cumsum, np.multiply: cumprod}
     scan = scans.get(ufunc)
     if scan is None:
-        raise fail("TM110", f"np.{ufunc.__name__}.accumulate is not supported")
+        raise fail("TM110", f"np.{ufunc.__name__}.accumulate is not supported",
+                   hint="np.add.accumulate and np.multiply.accumulate are; tm.scan carries any "
+                   "value along an axis")  # fmt: skip
     return scan(a, axis, dtype, out)
 
 

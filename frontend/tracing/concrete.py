@@ -16,6 +16,7 @@ import numpy as np
 from tracemill.compiler.dims import Dim
 from tracemill.compiler.ir.attrs import has_dims
 from tracemill.compiler.ir.graph import Node, Value
+from tracemill.compiler.ir.traversal import counted
 from tracemill.compiler.ops.definition import Structure
 from tracemill.compiler.types import TensorType
 
@@ -104,6 +105,8 @@ def _needed(value: Value, trace: Trace, fix: bool) -> list[Node | Value] | None:
             return None
         if not fix and has_dims(node.attrs):
             return None
+        if counted(item) is not None:  # however long the iota is
+            continue
         pending.extend((operand, False) for operand in node.operands)
     return order
 
@@ -145,6 +148,10 @@ def _evaluate(order: list[Node | Value], wanted: Value, trace: Trace) -> Any:
                     content[item] = _outer_number(trace, source)
                     continue
                 content[item] = np.asarray(source.value, item.tensor.dtype.numpy)
+                continue
+            size = counted(item.results[0])
+            if size is not None:
+                content[item.results[0]] = np.array([_number(size, trace)], np.int64)
                 continue
             arrays = [content[operand] for operand in item.operands]
             made = item.op.reference(*arrays, **_numbers(item.attrs, trace))

@@ -144,3 +144,13 @@ def test_an_iterator_that_ends_early_and_memory_that_may_change_are_errors() -> 
         tm.jit(lambda x: np.fromiter(range(3), int, 5) + x)(1)
     with pytest.raises(NotImplementedError, match="TM110"):
         tm.jit(lambda x: np.frombuffer(bytearray(8)) + x)(1)
+
+
+@pytest.mark.parametrize("size", [10, 4096, 100_000])
+def test_a_number_taken_from_a_size_is_known_however_large_that_is(size: int) -> None:
+    def windows(x: Any, width: int) -> Any:
+        return np.lib.stride_tricks.sliding_window_view(x, width).sum(axis=1)
+
+    x = np.arange(float(size))
+    np.testing.assert_array_equal(tm.jit(windows)(x, 3), windows(x, 3))
+    assert tm.jit(lambda x, k: np.zeros(len(x) - k))(x, 4).shape == (size - 4,)
