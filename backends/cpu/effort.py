@@ -2,8 +2,8 @@
 
 Optimised machine code takes many times as long to make as quick code. Where a list takes
 long, what is short in the call at hand is compiled quickly and again, better, while it runs
-(`improving`). What runs long gets the best code at once: kernels of much work in this call, and
-matrix products and sorts, whose inner loops are worth nothing unoptimised.
+(`improving`). What runs long gets the best code at once: kernels of much work in this call, matrix
+products of some work, whose inner loops suffer most without it, and sorts.
 
 Invariants: pure; the choice depends on kernels and times alone.
 Not here: who compiles (`crew`, `improving`).
@@ -20,6 +20,7 @@ from ...compiler.kernel.sorting import is_sorting
 
 LONG_LIST = 1.0  # seconds of work, from which on code is made quickly first
 LONG_RUN = 1_000_000  # nanoseconds in a call that are worth the best code at once
+SHORT_PRODUCT = 20_000  # the same of a matrix product, whose inner loops suffer most without it
 _FEW_ITERATIONS = 16
 _QUICKER = 25  # times
 
@@ -57,7 +58,7 @@ def quick_first(kernels: Mapping[str, Kernel], times: Mapping[str, int]) -> froz
     short = {
         key: kernel
         for key, kernel in kernels.items()
-        if times.get(key, 0) < LONG_RUN and not _is_worth_it(kernel)
+        if not _is_worth_it(kernel) and _is_short(kernel, times.get(key, 0))
     }
     if seconds(list(short.values())) < LONG_LIST:
         return frozenset()
@@ -65,9 +66,13 @@ def quick_first(kernels: Mapping[str, Kernel], times: Mapping[str, int]) -> froz
 
 
 def _is_worth_it(kernel: Kernel) -> bool:
-    """Whether any code but the best would be a loss: a product or a sort, or light anyway."""
-    if is_light(kernel):
-        return True
-    if is_sorting(kernel):
-        return True
-    return packing_of(kernel) is not None or contraction_of(kernel) is not None
+    """Whether any code but the best would be a loss: a sort, or light anyway."""
+    return is_light(kernel) or is_sorting(kernel)
+
+
+def _is_short(kernel: Kernel, time: int) -> bool:
+    """Whether it takes so few nanoseconds that a call hardly feels what code it is. 0: that is not
+    known, and products count as long."""
+    if packing_of(kernel) is not None or contraction_of(kernel) is not None:
+        return 0 < time < SHORT_PRODUCT
+    return time < LONG_RUN

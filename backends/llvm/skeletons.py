@@ -6,7 +6,7 @@ each hole, and a kernel's quick code is the skeleton linked with its own routine
 
 Invariants: the skeleton says all about a kernel but what its holes compute, so equal skeletons and
 machines are equal code. Light ops of two operands (sums, products) stay: a call costs more than
-they do.
+they do. The sums of a matrix product stay whole: they are recognised by their ops.
 Not here: routines (outlined.py), the call in a hole's place (statements.py).
 """
 
@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.fingerprint import identity
-from ...compiler.kernel.kernel import Kernel, Let, Statement, bodies, value_dtypes
+from ...compiler.kernel.kernel import Kernel, Let, Reduce, Statement, bodies, value_dtypes
 from ...compiler.ops import ALL
 from ...compiler.records import dataclass, replace
 from ...compiler.types import DType
@@ -61,7 +62,8 @@ class _Code:
 def quick_code(kernel: Kernel, machine: Machine) -> CodeBlob:
     """Code of one kernel that is there soon. It computes the bits of the optimised code."""
     lets: list[Let] = []
-    body = _with_holes(kernel.body, value_dtypes(kernel.body), lets)
+    whole = (Reduce,) if contraction_of(kernel) is not None else ()
+    body = _with_holes(kernel.body, value_dtypes(kernel.body), lets, whole)
     skeleton = replace(kernel, body=body)
     text, order = identity(skeleton)
     key = text, (len(kernel.dims), *order)
@@ -81,8 +83,12 @@ def _compiled(skeleton: _Skeleton) -> _Code:
 
 
 def _with_holes(
-    body: Sequence[Statement], dtypes: Mapping[str, DType], lets: list[Let]
+    body: Sequence[Statement],
+    dtypes: Mapping[str, DType],
+    lets: list[Let],
+    whole: tuple[type, ...],
 ) -> tuple[Statement, ...]:
+    """The ops of statements as holes, added to `lets`; statements of the kinds in `whole` stay."""
     made: list[Statement] = []
     for statement in body:
         if isinstance(statement, Let):
@@ -92,9 +98,12 @@ def _with_holes(
                 statement = replace(statement, op=hole, attrs={}, result=0)
             made.append(statement)
             continue
+        if isinstance(statement, whole):
+            made.append(statement)
+            continue
         names = ("body", "then")[: len(bodies(statement))]
         changed: dict[str, Any] = {
-            name: _with_holes(getattr(statement, name), dtypes, lets) for name in names
+            name: _with_holes(getattr(statement, name), dtypes, lets, whole) for name in names
         }
         made.append(replace(statement, **changed) if changed else statement)
     return tuple(made)

@@ -38,7 +38,7 @@ from .places import (
 )
 from .raised import explained
 from .selected import is_cheap, written_out
-from .shared import heard, named, returned, sources
+from .shared import shared
 
 Block = Callable[..., Any]
 
@@ -192,18 +192,14 @@ def _node(
         arms = [_Arm(regions, block, watched, before) for block in blocks]
         pairs: list[Pair] = []
         outcome = jump_of(trace, arms[0].outcome, arms[1].outcome, pairs)
-        unnamed = len(pairs) if isinstance(outcome, Jump) and outcome.kind is None else 0
         patterns = _patterns(watched, before, arms, pairs, strict)
         wanted = _types(trace, pairs, strict)
-        traces = [arm.opened.trace for arm in arms]
-        found = [sources(zip((p.left, p.right), traces), p.held) for p in pairs]
+        traces = arms[0].opened.trace, arms[1].opened.trace
+        found = shared(pairs, traces, traces)
         variables = list({**arms[0].assigned, **arms[1].assigned}.values())
         made = _emitted(trace, value_of(test), arms, pairs, wanted, variables)
-        for inner in traces:
-            heard(trace, inner)
     leaves = [kind.wrapped(trace, value) for kind, value in zip(wanted, made)]
-    for at, leaf in enumerate(leaves):
-        (returned if at < unnamed else named)(leaf, found[at])
+    found.tell(trace, leaves)
     for leaf, pair in zip(leaves, pairs):
         take_name(pair.path, leaf)
     for variable, value in zip(variables, made[len(wanted) :]):
@@ -229,7 +225,7 @@ def _patterns(
         try:
             if (left is UNBOUND) != (right is UNBOUND):
                 raise Differs(place.name, _bound(left), _bound(right))
-            pattern = nests.paired(left, right, place.name, pairs, held=held)
+            pattern = nests.paired(left, right, place.name, pairs)
             for pair in pairs[kept:]:
                 _joined(running(), pair, strict)
         except Differs as problem:

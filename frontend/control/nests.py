@@ -64,13 +64,11 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two sides of a leaf, and where it is in its place. held: what the place held before the
-    blocks, UNBOUND and the like where it held nothing."""
+    """The two sides of a leaf, and where it is in its place."""
 
     left: Any
     right: Any
     path: str
-    held: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +90,10 @@ class LeafType:
         return repr(self.tensor)
 
 
-def paired(
-    left: Any, right: Any, path: str, pairs: list[Pair], every: bool = False, held: Any = None
-) -> Any:
+def paired(left: Any, right: Any, path: str, pairs: list[Pair], every: bool = False) -> Any:
     """The pattern of two contents; the pairs of its leaves are added to `pairs`.
 
-    held: what their place held before. every: numbers and arrays are leaves even where both
-    sides are one object. Raises Differs.
+    every: numbers and arrays are leaves even where both sides are one object. Raises Differs.
     """
     number = is_number(left) and is_number(right)
     if left is right and not (every and (number or isinstance(left, list | tuple | dict))):
@@ -106,7 +101,7 @@ def paired(
     if number:
         if not every and _is_plain(left) and type(left) is type(right) and _equal(left, right):
             return Same(left)
-        pairs.append(Pair(left, right, path, held))
+        pairs.append(Pair(left, right, path))
         return Leaf(len(pairs) - 1)
     if type(left) is not type(right):
         raise Differs(path, described(left), described(right))
@@ -117,7 +112,7 @@ def paired(
         if keys != tuple([key for key, _ in others]):
             raise Differs(path, described(left), described(right))
         parts = [
-            paired(a, b, path + _step(left, key), pairs, every, _part(held, key))
+            paired(a, b, path + _step(left, key), pairs, every)
             for (key, a), (_, b) in zip(found, others)
         ]
         return Nest(_maker(left), keys, tuple(parts))
@@ -231,11 +226,6 @@ def _parts(item: Any) -> Iterator[tuple[Any, Any]]:
     elif dataclasses.is_dataclass(item) and not isinstance(item, type):
         for field in dataclasses.fields(item):
             yield field.name, getattr(item, field.name)
-
-
-def _part(item: Any, key: Any) -> Any:
-    """What a place held there; nothing where it was another container."""
-    return next((part for name, part in _parts(item) if name == key), None)
 
 
 def _step(item: Any, key: Any) -> str:

@@ -28,17 +28,17 @@ from ..intercept.plain_flow import asked, branch, choose
 from ..numpy.operands import value_of
 from ..tracing.concrete import concrete
 from ..tracing.integer import TracedSize
+from ..tracing.kinship import spent_outside
 from ..tracing.number import TracedNumber
 from ..tracing.regions import Handed, OpenRegion, Region, Regions
 from ..tracing.state import Trace, fail, running
 from ..tracing.undefined import Undefined
-from ..tracing.views import Base
 from . import nests
 from .nests import Differs, LeafType, Pair
 from .outcomes import CODES, RETURNED, Mixed
 from .places import UNBOUND, Place, contents, is_same_content, places, put_back
 from .raised import explained
-from .shared import heard, named, returned, sources, written
+from .shared import Shared, shared
 from .trips import Trips
 
 Block = Callable[..., Any]
@@ -71,17 +71,13 @@ class _Carried:
 
     patterns: dict[int, Any] = field(default_factory=dict)
     pairs: list[Pair] = field(default_factory=list)
-    sources: list[tuple[Base, ...]] = field(default_factory=list)
+    shared: Shared = field(default_factory=Shared)
+    spent: dict[int, Any] = field(default_factory=dict)
     kinds: list[LeafType] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
     code: Any = None
     value: Any = UNBOUND
     yielded: list[Any] = field(default_factory=list)
-
-    def share(self, leaves: Sequence[Any]) -> None:
-        """Tell the leaves which memory they may be."""
-        for leaf, pair, found in zip(leaves, self.pairs, self.sources):
-            (returned if pair.path.startswith(RETURNED) else named)(leaf, found)
 
     def is_settled(self, other: _Carried) -> bool:
         """Whether tracing again would change nothing."""
@@ -91,7 +87,8 @@ class _Carried:
             and [pair.path for pair in self.pairs] == [pair.path for pair in other.pairs]
             and list(self.variables) == list(other.variables)
             and (self.code is None) == (other.code is None)
-            and list(map(bool, self.sources)) == list(map(bool, other.sources))
+            and self.shared.is_as(other.shared)
+            and list(self.spent) == list(other.spent)
         )
 
 
@@ -131,14 +128,11 @@ class _Rolling:
                 known = found
             else:
                 raise fail("TM260", "the types that this loop carries change on every trip")
+            start = self._start(found)  # of arrays that the body may spend
             region = opened.finish(opened.run(lambda: self._yielded(opened, found)))
-            made = self._node(found, region)
-            heard(self.trace, opened.trace)
-            began = opened.items if self.trips is None else opened.items[1:]
-            for leaf, pair in zip(began, found.pairs):
-                written(self.trace, leaf, pair.left)
+            made = self._node(found, start, region)
         leaves = [kind.wrapped(self.trace, value) for kind, value in zip(found.kinds, made)]
-        found.share(leaves)
+        found.shared.tell(self.trace, leaves)
         for leaf, pair in zip(leaves, found.pairs):
             take_name(pair.path, leaf)
         for variable, value in zip(found.variables.values(), made[len(found.kinds) :]):
@@ -161,7 +155,8 @@ class _Rolling:
         opened = OpenRegion(regions, "loop", handed, list(known.variables.values()))
         opened.trace.loop = "graph"
         leaves = opened.items if self.trips is None else opened.items[1:]
-        known.share(leaves)
+        known.shared.tell(opened.trace, leaves)
+        opened.trace.spent.update(known.spent)
         try:
             for at, pattern in known.patterns.items():
                 if self.before[at] is not UNBOUND:
@@ -219,12 +214,9 @@ class _Rolling:
             found.pairs.append(Pair(0, found.code, "code"))
             found.kinds.append(_CODE)
         found.variables = {**known.variables, **opened.trace.assigned}
-        found.sources = [
-            sources([(pair.left, self.trace), (pair.right, opened.trace)], pair.left)
-            if known.pairs  # else arrays that will be parameters stand for themselves
-            else ()
-            for pair in found.pairs
-        ]
+        if known.pairs:  # else arrays that will be parameters stand for themselves
+            found.shared = shared(found.pairs, (self.trace, opened.trace), [opened.trace])
+            found.spent = spent_outside(opened.trace)
         return found
 
     def _pattern(self, found: _Carried, known: _Carried, place: Place, held: Any, now: Any) -> Any:
@@ -290,13 +282,17 @@ class _Rolling:
             made.insert(0, value_of(opened.items[0] + 1))
         return [_bool(inner, self.more), *made] if is_while else made
 
-    def _node(self, found: _Carried, region: Region) -> Sequence[Value]:
+    def _start(self, found: _Carried) -> list[Value]:
+        """What it carries into its first trip."""
         trace = self.trace
-        start = [
+        return [
             nests.zeros(trace, kind.tensor) if pair.left is UNBOUND else
             nests.converted(trace, pair.left, kind)
             for pair, kind in zip(found.pairs, found.kinds)
         ]  # fmt: skip
+
+    def _node(self, found: _Carried, start: list[Value], region: Region) -> Sequence[Value]:
+        trace = self.trace
         held = [variable.get(trace) for variable in found.variables.values()]
         carried = [*start, *held]
         if self.trips is None:

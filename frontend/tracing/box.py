@@ -93,6 +93,7 @@ class SharedBase(Base):
         self, box: Box, base: Base, region: Region, steps: tuple[Step, ...], is_whole: bool
     ) -> None:
         self.box = box
+        self.trace = box.trace
         self.region = region
         self.steps = steps
         self.is_whole = is_whole

@@ -59,7 +59,9 @@ def capture(trace: Trace, array: np.ndarray[Any, Any]) -> TracedArray:
         value = trace.add_input(item, TensorType(dtype, array.shape))
         made = TracedArray(
             trace,
-            Base(value, element_strides(array), len(trace.inputs) - 1, array.flags.writeable),
+            Base(
+                trace, value, element_strides(array), len(trace.inputs) - 1, array.flags.writeable
+            ),
         )
     trace.captured[id(array)] = (array, made)
     if trace.boxes is not None:

@@ -14,8 +14,6 @@ Not here: Variables, which are carried in the same way (variable.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.records import replace
 from tracemill.compiler.types import TensorType
@@ -76,7 +74,7 @@ class Memory:
 class RegionBase(Base):
     """Memory of one array around a body, inside it."""
 
-    __slots__ = ("memory", "part", "trace")
+    __slots__ = ("memory", "part")
 
     def __init__(self, trace: Trace, base: Base, owner: Trace) -> None:
         self.trace = trace
@@ -147,48 +145,15 @@ def lifted_value(trace: Trace, value: Value, owner: Trace) -> Value:
 
 
 def _memory_of(owner: Trace, base: Base) -> Memory:
-    root = _root(base)
+    root = root_of(base)
     found: Memory | None = owner.memory.get(id(root))
     if found is None:
         found = owner.memory[id(root)] = Memory(owner, root)
     return found
 
 
-def blur(trace: Trace, base: Base) -> None:
-    """Refuse that this memory is written in `trace` from now on: an array that control flow has
-    chosen may be it, or not."""
-    root = _root(base)
-    trace.blurred[id(root)] = root
-
-
-def is_blurred(trace: Trace, base: Base) -> bool:
-    """Whether that is so."""
-    root = id(_root(base))
-    return any(root in at.blurred for at in _around(trace))
-
-
-def spend(trace: Trace, base: Base) -> None:
-    """Refuse that this memory is used in `trace` from now on: the first trip of a loop may have
-    written it, and what the loop carries is other memory."""
-    root = _root(base)
-    trace.spent[id(root)] = root
-
-
-def is_spent(trace: Trace, base: Base) -> bool:
-    """Whether that is so."""
-    root = id(_root(base))
-    return any(root in at.spent for at in _around(trace))
-
-
-def _around(trace: Trace) -> Iterator[Trace]:
-    """A trace, and those of the bodies it is in."""
-    at: Trace | None = trace
-    while at is not None:
-        yield at
-        at = at.outer if at.states is not None else None
-
-
-def _root(base: Base) -> Base | Box:
+def root_of(base: Base) -> Base | Box:
+    """What all arrays in this memory have in common, whichever bodies meet them."""
     if isinstance(base, RegionBase):
         return base.memory.root
     return base.box if isinstance(base, SharedBase) else base

@@ -22,6 +22,7 @@ from tracemill.compiler.errors import error
 from tracemill.compiler.ir.graph import Graph, Value
 from tracemill.compiler.types import TensorType
 
+from .kinship import spent_outside
 from .number import TracedNumber
 from .state import Trace
 from .tensor import fresh, result
@@ -128,6 +129,8 @@ class OpenRegion:
         states = [inner.states[variable.name] for variable in self.variables]
         graph = inner.builder.finish([*results, *states])
         _check_devices(graph)
+        assert inner.outer is not None
+        inner.outer.spent.update(spent_outside(inner))
         captured = tuple([item.value for item in inner.inputs])
         return Region(graph, self._given, captured, dict(inner.assigned))
 

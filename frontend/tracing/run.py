@@ -96,7 +96,7 @@ def _argument(running: Trace, leaf: Leaf, index: int, made: Sequence[Any]) -> An
         item = Input("argument", leaf.name or f"x{index}", index)
         value = running.add_input(item, TensorType(leaf.dtype, leaf.shape))
         place = len(running.inputs) - 1
-        base = Base(value, None, place, leaf.writeable)
+        base = Base(running, value, None, place, leaf.writeable)
         if leaf.strides is not None:
             sizes = tuple([running.sizes.hint(size) for size in leaf.shape])
             base.strides, order = argument_strides(leaf.shape, leaf.strides, sizes)

@@ -121,8 +121,7 @@ class Trace:
     states: dict[str, Value] | None = None  # of a region: what variables hold now
     assigned: dict[str, Any] = field(default_factory=dict)
     memory: dict[int, Any] = field(default_factory=dict)  # that bodies in it have met
-    chosen: dict[int, Any] = field(default_factory=dict)  # memory that other memory may be
-    blurred: dict[int, Any] = field(default_factory=dict)  # memory that is not to be written
+    kin: dict[int, Any] = field(default_factory=dict)  # memory that may be one: see kinship.py
     spent: dict[int, Any] = field(default_factory=dict)  # memory that is not to be used
     loop: str | None = None  # what a trip of a Python loop is: "graph", "trial" or "now"
     regional: dict[int, Any] = field(default_factory=dict)  # of a region: memory around it

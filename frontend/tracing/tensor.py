@@ -21,7 +21,8 @@ from tracemill.compiler.types import TensorType
 
 from .concrete import concrete
 from .integer import user_size
-from .memory import is_blurred, is_spent, region_base, region_step
+from .kinship import check_kin, spend_kin
+from .memory import region_base, region_step
 from .numbers_needed import number_error
 from .operators import MEMORY_PROTOCOLS, InPlaceOperators, Operators
 from .state import Trace, current, fail
@@ -218,8 +219,8 @@ class TracedArray(InPlaceOperators, Traced):
     def value(self) -> Value:
         base = self.base_memory
         trace = current()
-        if trace is not None and is_spent(trace, self.base_memory):
-            raise self._spent()
+        if trace is not None:
+            check_kin(trace, self)
         if trace is not self.tracing and trace is not None and trace.is_inside(self.tracing):
             return self.seen_by(trace).value
         if self._version != base.version:
@@ -273,6 +274,7 @@ class TracedArray(InPlaceOperators, Traced):
         if trace is not self.tracing:
             self.seen_by(trace).write(content)
             return
+        spend_kin(trace, base)
         base.value = write_steps(trace, base.value, self.steps, content) if self.steps else content
         base.version += 1
         self._value = content
@@ -293,24 +295,10 @@ class TracedArray(InPlaceOperators, Traced):
                 f"{self!r} belongs to the enclosing function and is written in an inner one",
                 hint="carry it: return the new value from the inner function",
             )
-        if trace is not None and is_blurred(trace, self.base_memory):
-            raise fail(
-                "TM106",
-                f"{self!r} is written, and whether another array shares its memory is known only "
-                "when the compiled function runs",
-                hint="where a branch or loop gives an array that has another name, or a view of "
-                "it, a name, give it a copy: a = b.copy()",
-            )
+        if trace is not None:
+            check_kin(trace, self, write=True)
         if not self.is_writeable:
             raise fail("TM247", "assignment destination is read-only")
-
-    def _spent(self) -> Exception:
-        return fail(
-            "TM106",
-            f"{self!r} is used after a loop that writes this memory in its first trip only, as it "
-            "gives the name of its array another one",
-            hint="let the loop write arrays to which it gives no other name, or copies",
-        )
 
     @property
     def is_writeable(self) -> bool:
@@ -385,11 +373,11 @@ class TracedArray(InPlaceOperators, Traced):
 
 def fresh(trace: Trace, value: Value, strides: Strides | None = None) -> TracedArray:
     """A new array of its own memory."""
-    return TracedArray(trace, Base(value, strides), (), value)
+    return TracedArray(trace, Base(trace, value, strides), (), value)
 
 
 def result(trace: Trace, value: Value) -> Traced:
     """What a ufunc or reduction returns: an array, or a scalar where the rank is 0."""
     if value.tensor.shape:
-        return TracedArray(trace, Base(value), (), value)
+        return TracedArray(trace, Base(trace, value), (), value)
     return TracedScalar(trace, value)

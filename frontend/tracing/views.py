@@ -27,7 +27,7 @@ _LARGE = 1_000_003  # what a symbol is taken as where sizes are compared
 
 
 class Base:
-    """Memory of one array. `value` is its content in logical order.
+    """Memory of one array that `trace` made. `value` is its content in logical order.
 
     strides: in elements, None where C-contiguous. input: index of the trace input whose memory
     this is. writeable: False for read-only arguments. layout_of: inputs whose strides in the
@@ -35,16 +35,20 @@ class Base:
     of their axes counts.
     """
 
-    __slots__ = ("input", "layout_of", "order_of", "strides", "value", "version", "writeable")
+    __slots__ = (
+        "input", "layout_of", "order_of", "strides", "trace", "value", "version", "writeable"
+    )  # fmt: skip
 
     def __init__(
         self,
+        trace: Trace,
         value: Value,
         strides: Strides | None = None,
         input: int | None = None,
         writeable: bool = True,
         layout_of: frozenset[int] = frozenset(),
     ) -> None:
+        self.trace = trace
         self.value = value
         self.layout_of = layout_of
         self.order_of: frozenset[int] = frozenset()

@@ -11,8 +11,11 @@ import pytest
 
 from fenced import Fenced
 from kernel_runner import Compiled, sym
+from lanes import random_values, same_bits
 from tracemill.backends.llvm.machine import host_machine, level_machine
 from tracemill.backends.llvm.module import texts
+from tracemill.backends.llvm.native.loader import load
+from tracemill.backends.llvm.skeletons import quick_code
 from tracemill.compiler.dims import Dim
 from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.kernel import products
@@ -59,15 +62,22 @@ def kernel_of(text, strided=()):
     return lower(region).kernel
 
 
+class Quick(Compiled):
+    """One kernel's quick code."""
+
+    def load(self, machine):
+        return load(quick_code(self.kernel, machine))
+
+
 class Product:
     """The launches of a product; `large` forces packing, or forbids it."""
 
-    def __init__(self, kernel, machine="host", large=None, monkeypatch=None):
+    def __init__(self, kernel, machine="host", large=None, monkeypatch=None, kind=Compiled):
         if large is not None:
             monkeypatch.setattr(products, "_large", lambda *_: int(large))
         self.kernel = kernel
         self.split = split_contraction(kernel)
-        self.compiled = [Compiled(s.kernel, MACHINES[machine]) for s in self.split.stages]
+        self.compiled = [kind(s.kernel, MACHINES[machine]) for s in self.split.stages]
 
     def __call__(self, *arrays, cuts=1, **dims):
         value = lambda size: size.evaluate(dims) if isinstance(size, Dim) else size
@@ -351,3 +361,26 @@ def test_the_microkernel_keeps_its_sums_in_registers(monkeypatch):
     body = text.split("k0_micro:")[1].split(".Lfunc_end")[0]
     assert body.count("vfmadd") == sums
     assert "(%rsp)" not in body
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "i64", "bf16"])
+def test_quick_code_of_a_product_computes_the_bits_of_the_best(machine, dtype, rng, monkeypatch):
+    rest = f"  %s = tanh %y : {dtype}[m, n]\n  %r = add %s, %y : {dtype}[m, n]\n"
+    if dtype == "i64":
+        rest = "  %s = mul %y, %y : i64[m, n]\n  %r = sub %s, %y : i64[m, n]\n"
+    for form in FORMS:
+        kernel = kernel_of(matmul(form, dtype, rest))
+        best, quick = (Product(kernel, machine, False, monkeypatch, k) for k in (Compiled, Quick))
+        for m, n, k in ((1, 1, 1), (4, 16, 16), (7, 33, 5), (45, 130, 96)):
+            a = random_values(dtype_named(dtype), m * k, rng).reshape(shaped(form, m, k, 0))
+            b = random_values(dtype_named(dtype), k * n, rng).reshape(shaped(form, k, n, 1))
+            made = [np.zeros((m, n), dtype_named(dtype).numpy) for _ in range(2)]
+            for run, out in zip((best, quick), made, strict=True):
+                run(a, b, out, m=m, n=n, k=k)
+            assert same_bits(*made).all(), (form, m, n, k)
+
+
+def shaped(form, rows, columns, side):
+    """A matrix as this side of a form is stored."""
+    return (columns, rows) if form[side] == "t" else (rows, columns)

@@ -114,6 +114,8 @@ def test_what_runs_long_gets_the_best_code_at_once() -> None:
     assert effort.quick_first(kernels | {"light": light}, {}) == names(KERNELS).keys()
     times = {"tanh_sin": effort.LONG_RUN, "tanh_tanh": effort.LONG_RUN - 1}
     assert effort.quick_first(kernels, times) == names(KERNELS).keys() - {"tanh_sin"}
+    for time, is_quick in ((1, True), (effort.SHORT_PRODUCT, False)):
+        assert ("product" in effort.quick_first(kernels, {"product": time})) == is_quick
 
 
 def test_a_short_list_gets_the_best_code_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,12 +158,51 @@ def test_what_a_loop_cannot_carry_is_named(function: Any, texts: Any) -> None:
     refused(function, "TM260", *texts, line="while")
 
 
-def exchanged(x):
+def one_or_two(x):
     a, b = x * 2, x * 3
+    c = a if x.sum() > 0 else b
+    c[0] = 1
+    return a, c
+
+
+def other_name(x):
+    y = x + 1
+    z = y
     if x.sum() > 0:
-        a, b = b, a
-    a[0] = 1
-    return a, b
+        y = y * 0.5
+    z[0] = 7
+    return y
+
+
+def view_of_a_name(x):
+    y = x + 1
+    w = y[:2]
+    for k in range(20):
+        w[0] += x[k % 4]
+        if x[k % 4] > 0:
+            y = y * 0.5
+    return y
+
+
+def two_names_of_a_trip(x):
+    y, z = x + 1, x * 2
+    while y.sum() < 100:
+        y = y * 2 + 9
+        z = y
+    z[0] = 1
+    return y
+
+
+def read_before_the_write(x):
+    y = x + 1
+    w = y[:2]
+    s = np.float64(0)
+    if x.sum() > 0:
+        y = y * 2
+    for k in range(20):
+        s = s + w[0] * x[k % 4]
+        y[0] += 1
+    return s
 
 
 def row_of_two(x):
@@ -192,9 +231,12 @@ def callers_or_own(x):
 
 
 @pytest.mark.parametrize(
-    "function", [exchanged, row_of_two, base_of_a_row, callers_or_own], ids=lambda f: f.__name__
-)
-def test_arrays_that_may_share_memory_are_not_written(function: Any) -> None:
+    "function",
+    [one_or_two, other_name, view_of_a_name, two_names_of_a_trip, read_before_the_write,
+     row_of_two, base_of_a_row, callers_or_own],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_arrays_that_may_share_memory_are_not_used_once_one_is_written(function: Any) -> None:
     refused(function, "TM106", "shares its memory", ".copy()")
 
 
@@ -207,7 +249,7 @@ def test_memory_that_only_the_first_trip_writes_is_not_used_after_the_loop() -> 
             y = y * 2
         return y, view
 
-    refused(f, "TM106", "in its first trip only")
+    refused(f, "TM106", "is written in line")
 
 
 def test_a_copy_may_be_written() -> None:

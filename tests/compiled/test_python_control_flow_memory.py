@@ -172,3 +172,60 @@ def test_bodies_of_loops_write_arrays_around_them() -> None:
         np.testing.assert_array_equal(got[1], want[1])
         assert got[0] == want[0]
         np.testing.assert_array_equal(own, plain)
+
+
+def exchanged(x):
+    a, b = x * 2, x * 3
+    if x.sum() > 0:
+        a, b = b, a
+    a[0] = 1
+    return a, b
+
+
+def exchanged_on_trips(x):
+    y, z = x + 1, x * 2
+    for k in range(30):
+        if x[k % 4] > 0:
+            y, z = z, y
+        y[0] += 1
+        z[1] += 0.5
+    return y, z
+
+
+def one_of_two_that_nobody_uses(x):
+    a, b = x * 2, x * 3
+    c = a if x.sum() > 0 else b
+    c[0] = 1
+    return c
+
+
+def kept_or_new(x):
+    y = x + 1
+    if x.sum() > 0:
+        y = y * 0.5
+    y[0] = 7
+    for k in range(20):
+        y[0] += x[k % 4]
+        if x[k % 4] > 0:
+            y = y * 0.5
+    y[1] = 3
+    return y
+
+
+def delayed(x):
+    a, b = x + 1, x * 2
+    for _ in range(20):
+        kept = a
+        a = a + b
+        b = kept
+        b[0] = 1
+    return a, b
+
+
+@pytest.mark.parametrize(
+    "function",
+    [exchanged, exchanged_on_trips, one_of_two_that_nobody_uses, kept_or_new, delayed],
+    ids=lambda f: f.__name__,
+)
+def test_a_name_that_is_the_only_one_used_of_its_memory_is_written(function: Any) -> None:
+    same(function, (X,), (-X,))

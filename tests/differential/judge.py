@@ -39,7 +39,7 @@ _SUM = re.compile(
     r"sum|mean|average|trace|add\.reduce|@|dot\(|matmul|inner|outer|tensordot|einsum"
     r"|convolve|correlate|conv\(|avg_pool"
 )
-_JUMPS = re.compile(r"remainder|fmod|divmod|floor_divide|%|//")
+_JUMPS = re.compile(r"remainder|fmod|divmod|floor_divide|^\{0\} // \{1\}$")
 _EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition|max_pool)\(|ptp\(")
 
 

@@ -21,6 +21,7 @@ from tracemill.compiler.ops import ALL
 from tracemill.compiler.passes import PASSES, PIPELINE
 from tracemill.compiler.passes.base import run_passes
 
+from . import judge
 from .programs import Program, random_program
 from .test_programs import COMPILED, PER_TEST, trace_with_open_sizes
 
@@ -106,3 +107,12 @@ def test_their_graphs_have_every_op(covered: Covered) -> None:
 )
 def test_their_arguments_are_of_every_kind(kind: str, share: float, covered: Covered) -> None:
     assert covered.kinds[kind] >= share * TRACED
+
+
+def test_the_judge_can_move_what_is_rounded(rng: np.random.Generator) -> None:
+    moved = 0
+    for _ in range(60):
+        program, _, argument_sets = random_program(rng)
+        found = judge.expected(program, argument_sets[0], rng)
+        moved += len(found.samples) == 2 * judge.PAIRS
+    assert moved >= 58, "runs of NumPy with moved results fail"

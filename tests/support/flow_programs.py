@@ -1,8 +1,8 @@
 """Small random programs of nested `if`, `while`, `for` and jumps over a few variables.
 
-`i` and `j` are Python integers, `u` and `v` are NumPy's floats, `x` is the caller's array, `y` one
-of the function's own, `w` a view of it, `box` a list. So each variable keeps one type, as loops and
-branches of the graph ask.
+`i` and `j` are Python integers, `u` and `v` are NumPy's floats, `x` is the caller's array, `y` and
+`z` are the function's own, `w` is a view of one of them, `box` a list. So each variable keeps one
+type, as loops and branches of the graph ask.
 
 Not here: what they are compared with (tests/compiled/test_python_control_flow_random.py).
 """
@@ -23,11 +23,14 @@ _STATEMENTS = [
     "u = {f}", "v = 0.25 * {f} + 1", "u, v = v, {f}", "i = ({i}) % 6", "j = ({i} + 2) % 5",
     "i += 1", "j = j * 2 % 9", "x[0] = {f}", "x[i % 3] = {f}", "y[1:] += 1", "w[0] = v",
     "u = {f} if {t} else {f}", "y = y * 0.5", "box[0] = u", "box[1] = i", "u = min(u, {f})",
-    "x *= 0.5", "t = u + v\nu = t * 0.5", "i = bump(i)", "u = halved(u, i)",
+    "x *= 0.5", "t = u + v\nu = t * 0.5", "i = bump(i)", "u = halved(u, i)", "y[0] += 1",
+    "z = y", "z[0] = u", "y, z = z + 0.5, y", "box[0] = z[0]", "w = z[1:3]", "z = z[::-1]",
+    "z = y if {t} else z", "z = z + w[0]",
 ]  # fmt: skip
 _HEAD = """
 def program(x, n, i, j):
     y = x + 1
+    z = x * 2
     w = y[:2]
     u = x.sum()
     v = x[1] * 2
@@ -37,7 +40,7 @@ def program(x, n, i, j):
             return m - 3
         return m + 1
 """
-_TAIL = "    return x, y, u, v + box[0], i + box[1], j\n"
+_TAIL = "    return x, y, z, w, u, v + box[0], i + box[1], j\n"
 
 
 def halved(u: Any, i: Any) -> Any:
@@ -106,7 +109,7 @@ class _Writer:
             jump = self.random.choice(["break", "continue"])
             return [f"{indent}if {self.test()}:", f"{inner}{jump}"]
         if kind < 0.68:
-            return [f"{indent}if {self.test()}:", f"{inner}return x, y, u, v, i, j"]
+            return [f"{indent}if {self.test()}:", f"{inner}return x, y, z, w, u, v, i, j"]
         made = self.fill(self.random.choice(_STATEMENTS))
         return [indent + line for line in made.split("\n")]
 
