@@ -96,6 +96,9 @@ HELP: Mapping[str, str] = {
     "memory; they need one element type, and elements that do not begin in the middle of others. "
     "Pass a copy of the one that is only read, or views of the right type made inside the "
     "function.",
+    "TM255": "NumPy cuts a slice off at the end of its axis. Here its length was taken to be the "
+    "difference of its bounds, as the function needed it before it knew them. Keep the bounds "
+    "inside, or take elements by an index array: `x[i + np.arange(n)]`.",
     "TM256": "Strides, dilations and numbers of groups are at least 1, padding is not negative, "
     "and the groups share out both channels: groups times the channels of the weights are the "
     "channels of the image.",

@@ -262,6 +262,7 @@ _ROWS: Mapping[str, Code] = {
     "TM252": Code(DivisionError, "A Python number was divided by zero."),
     "TM253": Code(ArgError, "A negative Python number was raised to a fractional power."),
     "TM254": Code(ArgError, "Arrays share memory in a way that cannot be compiled."),
+    "TM255": Code(BoundsError, "A slice leaves its axis, where it would be shorter."),
     "TM256": Code(ArgError, "A stride, dilation, padding or number of groups is out of range."),
     "TM257": Code(ArgError, "A number to be counted is negative or beyond the last place."),
     "TM258": Code(ArgError, "Bins or quantiles are not in order or not in range."),

@@ -26,11 +26,13 @@ from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray
 from .outcomes import NeedsRolling
 from .places import can_be_tried, contents, places, put_back
-from .rolled import After, Loop, rolled
-from .trips import Trips
+from .rolled import After, Loop, Small, rolled
+from .trips import Trips, of_items
 
 Block = Callable[..., Any]
 _TRIED = 3  # trips
+_FEW = 16  # trips that run while tracing: their operations are better in one kernel than in a loop
+_FEW_OPERATIONS = 512  # of all trips, that do so too
 
 
 def repeat_while(
@@ -75,11 +77,12 @@ def repeat_for(
     problem: Exception | None = None
     tried = _TRIED if can_be_tried(loop.blocks) else 0
     trips = items if type(items) is Trips else None
-    if type(items) is TracedArray and items.ndim and is_traced(items.shape[0]):
-        trips = Trips.of_rest(items, 0)
+    if trips is None:
+        trips = of_items(items)
     if trips is not None:
-        if not _is_empty(trips.count) and (tried or not _can_be_plain(trips.count)):
-            going_on, problem = _attempt(loop, None, trips)
+        if _are_many(trips.count) and (tried or not _can_be_plain(trips.count)):
+            least = _FEW_OPERATIONS if type(trips.count) is int else 0
+            going_on, problem = _attempt(loop, None, trips, least)
             if going_on is not None:
                 return going_on()
             if problem is not None and not _can_be_plain(trips.count):
@@ -89,7 +92,7 @@ def repeat_for(
     for trip, item in enumerate(items):
         run = partial(body, item)
         if trip < tried and problem is None and _is_left(loop, run):
-            going_on, problem = _attempt(loop, None, Trips.of_rest(items, trip))
+            going_on, problem = _attempt(loop, None, of_items(items, trip))
             if going_on is not None:
                 return going_on()
         outcome = _trip(run, problem)
@@ -99,11 +102,14 @@ def repeat_for(
 
 
 def _attempt(
-    loop: Loop, first: Any, trips: Trips | None
+    loop: Loop, first: Any, trips: Trips | None, least: int = 0
 ) -> tuple[Callable[[], Any] | None, Exception | None]:
-    """The loop in the graph; or why it does not fit: it may still run while tracing."""
+    """The loop in the graph; or why it does not fit: it may still run while tracing. least: of
+    all its trips, operations that are worth a loop."""
     try:
-        return rolled(loop, first, trips), None
+        return rolled(loop, first, trips, least), None
+    except Small:
+        return None, None
     except Exception as problem:  # noqa: BLE001  a body that needs its number; trips not made
         return None, problem
 
@@ -114,9 +120,12 @@ def _can_be_plain(count: Any) -> bool:
     return can_be_fixed(running(), value_of(count))
 
 
-def _is_empty(count: Any) -> bool:
-    """Whether the example call makes no trip, which tells nothing of the types."""
-    return type(count) is TracedSize and bool(count < 1)
+def _are_many(count: Any) -> bool:
+    """Whether a loop of so many trips is one of the graph where it can be. In an example call that
+    makes none nothing tells their types."""
+    if type(count) is TracedSize:
+        return bool(count >= 1)
+    return type(count) is not int or count > _FEW
 
 
 def _left(loop: Loop, outcome: Any) -> Any:

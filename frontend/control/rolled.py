@@ -14,8 +14,8 @@ Not here: whether a loop becomes one (python_loops.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..compiler.types import BOOL, I64, TensorType
 from ..intercept.hooks import take_name
 from ..intercept.plain_flow import asked, branch, choose
 from ..numpy.operands import value_of
+from ..tracing.affine import affine_of, change_with_trips
 from ..tracing.concrete import concrete
 from ..tracing.integer import TracedSize
 from ..tracing.kinship import spent_outside
@@ -34,12 +35,21 @@ from ..tracing.regions import Handed, OpenRegion, Region, Regions
 from ..tracing.state import Trace, fail, running
 from ..tracing.undefined import Undefined
 from . import nests
+from .loop_carried import (
+    CarriedByLoop,
+    changing,
+    code_of,
+    never_bound,
+    operations,
+    unfit,
+    value_of_outcome,
+)
 from .nests import Differs, LeafType, Pair
-from .outcomes import CODES, RETURNED, Mixed
+from .outcomes import RETURNED
 from .places import UNBOUND, Place, contents, is_same_content, places, put_back
 from .raised import explained
-from .shared import Shared, shared
-from .trips import Trips
+from .shared import shared
+from .trips import Trips, grown
 
 Block = Callable[..., Any]
 After = tuple[tuple[str, ...], Block | None, Any, str | None]  # names, rest, behind, level
@@ -64,41 +74,18 @@ class Loop:
         return [self.body] if self.test is None else [self.test, self.body]
 
 
-@dataclass(slots=True)
-class _Carried:
-    """What is known of what a loop carries: for each changed place its pattern, or why it has
-    none; the sides and types of the leaves."""
-
-    patterns: dict[int, Any] = field(default_factory=dict)
-    pairs: list[Pair] = field(default_factory=list)
-    shared: Shared = field(default_factory=Shared)
-    spent: dict[int, Any] = field(default_factory=dict)
-    kinds: list[LeafType] = field(default_factory=list)
-    variables: dict[str, Any] = field(default_factory=dict)
-    code: Any = None
-    value: Any = UNBOUND
-    yielded: list[Any] = field(default_factory=list)
-
-    def is_settled(self, other: _Carried) -> bool:
-        """Whether tracing again would change nothing."""
-        return (
-            list(self.patterns) == list(other.patterns)
-            and self.kinds == other.kinds
-            and [pair.path for pair in self.pairs] == [pair.path for pair in other.pairs]
-            and list(self.variables) == list(other.variables)
-            and (self.code is None) == (other.code is None)
-            and self.shared.is_as(other.shared)
-            and list(self.spent) == list(other.spent)
-        )
+class Small(Exception):
+    """A loop of fewer operations than are worth one."""
 
 
-def rolled(loop: Loop, first: Any, trips: Trips | None = None) -> Callable[[], Any]:
+def rolled(loop: Loop, first: Any, trips: Trips | None = None, least: int = 0) -> Callable[[], Any]:
     """Make the node; what goes on behind it, and gives the outcome of that.
 
-    first: what its test is before the first trip. trips: of a `for`.
+    first: what its test is before the first trip. trips: of a `for`. least: operations of all
+    its trips, where their number is known, below which it raises `Small` instead.
     """
     made = _Rolling(running(), loop, first, trips)
-    return made.finished()
+    return made.finished(least)
 
 
 class _Rolling:
@@ -115,10 +102,11 @@ class _Rolling:
         self.is_endless = False  # its test is true on every trip
         self.after: list[Any] = []
         self.outcome: Any = None
+        self.handed: dict[int, Any] = {}  # what places held when the trip began, if not `before`
 
-    def finished(self) -> Callable[[], Any]:
+    def finished(self, least: int) -> Callable[[], Any]:
         """Trace the body until it is settled, and make the node."""
-        known = _Carried()
+        known = CarriedByLoop()
         with Regions(self.trace) as regions:
             for _ in range(_MOST_TRACES):
                 opened = self._trip(regions, known)
@@ -128,6 +116,8 @@ class _Rolling:
                 known = found
             else:
                 raise fail("TM260", "the types that this loop carries change on every trip")
+            if self._operations(opened) < least:
+                raise Small
             start = self._start(found)  # of arrays that the body may spend
             region = opened.finish(opened.run(lambda: self._yielded(opened, found)))
             made = self._node(found, start, region)
@@ -140,11 +130,19 @@ class _Rolling:
         for at, pattern in found.patterns.items():
             lost = type(pattern) is Undefined
             self.watched[at].write(pattern if lost else nests.filled(pattern, leaves))
+        for at, step in found.steps.items():
+            assert self.trips is not None
+            self.watched[at].write(self._at_trip(at, self.trips.count, step))
         return lambda: self._going_on(found, leaves)
+
+    def _operations(self, opened: OpenRegion) -> float:
+        """How many all trips make."""
+        count = math.inf if self.trips is None else self.trips.count
+        return count * operations(opened.trace.builder.nodes) if type(count) is int else math.inf
 
     # -- tracing
 
-    def _trip(self, regions: Regions, known: _Carried) -> OpenRegion:
+    def _trip(self, regions: Regions, known: CarriedByLoop) -> OpenRegion:
         """Trace a trip with what is known to be carried."""
         handed = [
             Handed(pair.path.split("[")[0].split(".")[0].replace(" ", "_"), kind.tensor, kind.kind)
@@ -154,14 +152,24 @@ class _Rolling:
             handed.insert(0, Handed("trip", TensorType(I64, ()), int))
         opened = OpenRegion(regions, "loop", handed, list(known.variables.values()))
         opened.trace.loop = "graph"
+        opened.trace.is_trip = self.trips is not None
         leaves = opened.items if self.trips is None else opened.items[1:]
+        if self.trips is not None:
+            self.trips.count_with(opened.items[0])
+            for leaf in leaves:
+                change_with_trips(leaf)
         known.shared.tell(opened.trace, leaves)
         opened.trace.spent.update(known.spent)
         try:
+            self.handed = opened.run(
+                lambda: {at: self._at_trip(at, opened.items[0], n) for at, n in known.steps.items()}
+            )
             for at, pattern in known.patterns.items():
                 if self.before[at] is not UNBOUND:
                     lost = type(pattern) is Undefined
-                    self.watched[at].write(pattern if lost else nests.filled(pattern, leaves))
+                    self.handed[at] = pattern if lost else nests.filled(pattern, leaves)
+            for at, content in self.handed.items():
+                self.watched[at].write(content)
             self.outcome = opened.run(lambda: self._run(opened))
             self.after = contents(self.watched)
         except Exception as problem:  # noqa: BLE001  raised again, one of them explained
@@ -173,11 +181,11 @@ class _Rolling:
     def _run(self, opened: OpenRegion) -> Any:
         if self.trips is None:
             outcome = self.loop.body()
-            self.more = self._again(_code_of(outcome))
+            self.more = self._again(code_of(outcome))
             return outcome
         number = opened.items[0]
         outcome = self.loop.body(self.trips.item(number))
-        code = _code_of(outcome)
+        code = code_of(outcome)
         if code is not None:
             following = number + 1 < self.trips.count
             self.more = choose(code == 0, lambda: following, lambda: False)
@@ -197,17 +205,22 @@ class _Rolling:
 
     # -- what is carried
 
-    def _carried(self, known: _Carried, opened: OpenRegion) -> _Carried:
+    def _carried(self, known: CarriedByLoop, opened: OpenRegion) -> CarriedByLoop:
         """What the trip that was traced shows to be carried."""
-        found = _Carried()
+        found = CarriedByLoop()
         for at, place in enumerate(self.watched):
             held, now = self.before[at], self.after[at]
-            if at not in known.patterns and is_same_content(place, held, now):
+            step = self._step(at, place, held, now)
+            if step is not None:
+                found.steps[at] = step
+                continue
+            is_known = at in known.patterns or at in known.steps
+            if not is_known and is_same_content(place, held, now):
                 continue
             if held is not UNBOUND or (now is not UNBOUND and place.is_live):
                 found.patterns[at] = self._pattern(found, known, place, held, now)
-        found.code = _code_of(self.outcome)
-        value = _value_of(self.outcome)
+        found.code = code_of(self.outcome)
+        value = value_of_outcome(self.outcome)
         if value is not UNBOUND:
             found.value = self._made_anew(found, known, RETURNED, value)
         if found.code is not None:
@@ -219,12 +232,14 @@ class _Rolling:
             found.spent = spent_outside(opened.trace)
         return found
 
-    def _pattern(self, found: _Carried, known: _Carried, place: Place, held: Any, now: Any) -> Any:
+    def _pattern(
+        self, found: CarriedByLoop, known: CarriedByLoop, place: Place, held: Any, now: Any
+    ) -> Any:
         count = len(found.pairs)
         try:
             if held is UNBOUND:
                 if not self._is_run():
-                    return _never_bound(place.name)
+                    return never_bound(place.name)
                 return self._made_anew(found, known, place.name, now)
             if now is UNBOUND:
                 raise Differs(place.name, nests.described(held), "nothing")
@@ -234,11 +249,28 @@ class _Rolling:
         except Differs as problem:
             del found.pairs[count:], found.kinds[count:]
             if place.is_container:
-                raise _unfit(problem) from None
-            return _changing(problem)
+                raise unfit(problem) from None
+            return changing(problem)
         return pattern
 
-    def _made_anew(self, found: _Carried, known: _Carried, path: str, item: Any) -> Any:
+    def _step(self, at: int, place: Place, held: Any, now: Any) -> int | None:
+        """By what an integer grows on every trip of a loop that is not left; None where it is not
+        one number."""
+        if self.trips is None or type(self.trips.count) is TracedNumber:
+            return None
+        if place.is_container or type(held) not in (int, TracedSize) or at not in self.handed:
+            return None
+        began, ended = affine_of(self.handed[at]), affine_of(now)
+        if began is None or ended is None or code_of(self.outcome) is not None:
+            return None
+        step = ended.plus(began, -1)
+        return step.rest if not step.terms and isinstance(step.rest, int) else None
+
+    def _at_trip(self, at: int, trip: Any, step: int) -> Any:
+        """Such an integer before a trip."""
+        return grown(self.before[at], trip, step)
+
+    def _made_anew(self, found: CarriedByLoop, known: CarriedByLoop, path: str, item: Any) -> Any:
         """The pattern of what every trip makes, whatever there was before."""
         count = len(found.pairs)
         pattern = nests.paired(item, item, path, found.pairs, every=True)
@@ -248,7 +280,7 @@ class _Rolling:
             found.kinds.append(nests.leaf_type(pair.right))
         return pattern
 
-    def _kind(self, known: _Carried, pair: Pair) -> LeafType:
+    def _kind(self, known: CarriedByLoop, pair: Pair) -> LeafType:
         """The type a leaf is carried in."""
         before = nests.leaf_type(pair.left)
         for other, kind in zip(known.pairs, known.kinds):
@@ -274,7 +306,7 @@ class _Rolling:
 
     # -- the node
 
-    def _yielded(self, opened: OpenRegion, found: _Carried) -> list[Value]:
+    def _yielded(self, opened: OpenRegion, found: CarriedByLoop) -> list[Value]:
         inner = opened.trace
         made = [nests.converted(inner, p.right, kind) for p, kind in zip(found.pairs, found.kinds)]
         is_while = self.trips is None or found.code is not None
@@ -282,7 +314,7 @@ class _Rolling:
             made.insert(0, value_of(opened.items[0] + 1))
         return [_bool(inner, self.more), *made] if is_while else made
 
-    def _start(self, found: _Carried) -> list[Value]:
+    def _start(self, found: CarriedByLoop) -> list[Value]:
         """What it carries into its first trip."""
         trace = self.trace
         return [
@@ -291,7 +323,7 @@ class _Rolling:
             for pair, kind in zip(found.pairs, found.kinds)
         ]  # fmt: skip
 
-    def _node(self, found: _Carried, start: list[Value], region: Region) -> Sequence[Value]:
+    def _node(self, found: CarriedByLoop, start: list[Value], region: Region) -> Sequence[Value]:
         trace = self.trace
         held = [variable.get(trace) for variable in found.variables.values()]
         carried = [*start, *held]
@@ -308,7 +340,7 @@ class _Rolling:
         made = trace.builder.emit_all(op, operands, attrs, regions=[region.graph])
         return made[1:] if self.trips is not None and op == "while" else made
 
-    def _going_on(self, found: _Carried, leaves: Sequence[Any]) -> Any:
+    def _going_on(self, found: CarriedByLoop, leaves: Sequence[Any]) -> Any:
         """What comes after the loop, by the way it ended."""
         names, rest, behind, level = self.loop.after
         otherwise = self.loop.otherwise
@@ -333,46 +365,7 @@ class _Rolling:
         return branch(code == 2, lambda: ("return", value), tail, names, rest, behind, level)
 
 
-def _code_of(outcome: Any) -> Any:
-    """The code of a trip, None where it goes on in any case."""
-    if type(outcome) is Mixed:
-        return outcome.code
-    code = CODES[None if outcome is None else outcome[0]]
-    return code or None
-
-
-def _value_of(outcome: Any) -> Any:
-    if type(outcome) is Mixed:
-        return outcome.value
-    return outcome[1] if outcome is not None and outcome[0] == "return" else UNBOUND
-
-
 def _bool(trace: Trace, item: Any) -> Value:
     if type(item) is bool:
         return trace.builder.constant(np.bool_(item))
     return trace.cast(value_of(item), BOOL)
-
-
-def _unfit(problem: Differs) -> Exception:
-    return fail(
-        "TM260",
-        f"{problem.path} is {problem.left} before this loop, {problem.right} after a trip",
-        "what a loop carries keeps its structure, dtype and shape on every trip",
-    )
-
-
-def _changing(problem: Differs) -> Undefined:
-    return Undefined(
-        f"{problem.path} is used, which is {problem.left} before this loop, {problem.right} after "
-        "a trip",
-        "what a loop carries keeps its structure, dtype and shape on every trip",
-        f"give {problem.path} before the loop what it has after a trip",
-    )
-
-
-def _never_bound(name: str) -> Undefined:
-    return Undefined(
-        f"{name} is used, which is bound only if this loop makes a trip",
-        "how many it makes is known only when the compiled function runs",
-        f"give {name} a value before the loop",
-    )

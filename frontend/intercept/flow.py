@@ -301,19 +301,12 @@ class FlowRewriter(ast.NodeTransformer):
         return placed(made, node.target)
 
     def _trips(self, items: ast.expr) -> Any:
-        """What a loop runs over; a range may have bounds that are known at run time."""
-        is_range = (
-            isinstance(items, ast.Call)
-            and isinstance(items.func, ast.Name)
-            and items.func.id == "range"
-            and not items.keywords
-            and not any(isinstance(arg, ast.Starred) for arg in items.args)
-        )
-        if not is_range:
+        """What a loop runs over; how often may be known at run time only."""
+        if not _is_counted(items):
             return call("iterate", [self.visit(items)], items)
         assert isinstance(items, ast.Call)
-        parts = [items.func, *[self.visit(arg) for arg in items.args]]
-        return call("trips_of_range", parts, items)
+        parts = [self._trips(arg) if _is_counted(arg) else self.visit(arg) for arg in items.args]
+        return call("trips_of", [items.func, *parts], items)
 
     def visit_With(self, node: Any) -> Any:
         node.items = [self.generic_visit(item) for item in node.items]
@@ -384,3 +377,14 @@ def _later(value: ast.expr) -> Any:
     """An expression that a hook evaluates if it is needed."""
     made = ast.Lambda(moved_marker().args, value)
     return placed(made, value)
+
+
+def _is_counted(items: ast.expr) -> bool:
+    """Whether this may be one of the functions whose items have numbers."""
+    return (
+        isinstance(items, ast.Call)
+        and isinstance(items.func, ast.Name)
+        and items.func.id in ("range", "enumerate", "zip", "reversed")
+        and not items.keywords
+        and not any(isinstance(arg, ast.Starred) for arg in items.args)
+    )

@@ -51,6 +51,9 @@ def numpy_function(function: Any) -> Callable[..., Any]:
         return handler
 
     def call(*args: Any, **keywords: Any) -> Any:
+        for item in args:
+            if type(item) is Selection:
+                return item.__array_function__(function, (), args, keywords)
         if has_arrays(args) or (keywords and has_arrays(keywords.values())):
             return handler(*args, **keywords)
         return as_constant(function(*args, **keywords))

@@ -154,17 +154,23 @@ def _ended(otherwise: Block | None, rest: Block | None) -> Any:
     return rest() if outcome is None and rest is not None else outcome
 
 
-def trips_of_range(function: Any, *args: Any) -> Any:
-    """``range(*args)`` of a loop; what counts to numbers known at run time where they are."""
-    kinds = [type(arg) for arg in args]
-    traced = any(kind in _TRACED or kind is TracedSize for kind in kinds)
-    if function is range and traced and current() is not None:
-        return load("control.trips").Trips.of_range(*args)
-    return function(*args)
+def trips_of(function: Any, *args: Any) -> Any:
+    """``range``, ``enumerate``, ``zip`` or ``reversed`` of a loop, by its trips where it may be a
+    loop of the graph."""
+    if current() is None or function not in (range, enumerate, zip, reversed):
+        return function(*args)
+    if function is range and not any(_is_traced_number(arg) for arg in args):
+        return range(*args)
+    return load("control.trips").trips_of(function, args)
+
+
+def _is_traced_number(item: Any) -> bool:
+    kind = type(item)
+    return kind in _TRACED or kind is TracedSize
 
 
 HOOKS: Mapping[str, Callable[..., Any]] = {
     "branch": branch, "choose": choose, "both": both, "either": either, "negated": negated,
     "chained": chained, "repeat_while": repeat_while, "repeat_for": repeat_for,
-    "trips_of_range": trips_of_range,
+    "trips_of": trips_of,
 }  # fmt: skip

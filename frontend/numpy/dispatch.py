@@ -50,7 +50,7 @@ from . import (
 from .attributes import ATTRIBUTES
 from .names import SPECIAL
 from .operands import as_number, common_dtype
-from .selection import Selection, elementwise
+from .selection import Selection
 
 _FAMILIES = (
     creation, ranges, movement, conversion, diagonals, joining, padding, reductions, statistics,
@@ -97,11 +97,12 @@ class NumpyDispatch:
     def ufunc(self, ufunc: Any, method: str, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of ``ufunc`` or of one of its methods."""
         if method == "__call__":
+            for item in args:
+                if type(item) is Selection:
+                    return item.__array_ufunc__(ufunc, method, *args, **keywords)
             special = linear.GUFUNCS.get(ufunc)
             if special is not None:
                 return special(*args, **keywords)
-            if any(type(item) is Selection for item in args):
-                return elementwise(ufunc, args, dict(keywords))
             return ufuncs.call(ufunc, args, **keywords)
         handler = _UFUNC_METHODS.get(method)
         if handler is None:
@@ -112,6 +113,9 @@ class NumpyDispatch:
 
     def function(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of a NumPy function that is not a ufunc."""
+        for item in args:
+            if type(item) is Selection:
+                return item.__array_function__(function, (), args, keywords)
         handler = handler_of(function)
         if handler is None:
             raise self.unsupported(function)

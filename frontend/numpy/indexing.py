@@ -5,6 +5,7 @@ Not here: how keys are understood (keys.py), arrays of unknown size (selection.p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .keys import Subscript, understand
 from .memory_order import after_gather, ordered
 from .movement import view_of
 from .operands import array_of, value_of
+from .run_time_slices import RunTimeSlice, split, taken
 from .selection import Selection, assigned
 from .ufuncs import deliver, out_array
 from .words import broadcast_shapes, broadcast_to, reshape
@@ -36,9 +38,14 @@ def getitem(array: Any, key: Any) -> Any:
     if array.tracing is not trace:  # of a function around this one: its content
         array = array_of(array)
     found = view_of(array)
+    key, slices = split(key)
     subscript = understand(trace, found.tensor_type.shape, key)
     for step in subscript.steps:
         found = found.view_by(step)
+    if slices:
+        if subscript.indices:
+            found = found.view_by(_element(subscript))
+        return taken(found, slices).content
     if subscript.mask is not None:
         return Selection(trace, found.value, subscript.mask, subscript.axis)
     if subscript.indices:
@@ -70,6 +77,10 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     if type(array) is not TracedArray:
         raise TypeError(f"'{array.__class__.__name__}' object does not support item assignment")
     array.require_writeable()
+    key, slices = split(key)
+    if slices:
+        _assign(getitem(array.seen_by(trace), key), slices, item)
+        return
     subscript = understand(trace, array.tensor_type.shape, key)
     target = array.seen_by(trace)
     for step in subscript.steps:
@@ -93,6 +104,19 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     wanted = (*shape[: subscript.axis], *spread, *shape[subscript.axis + count :])
     value = broadcast_to(trace, value, wanted, "input array")
     target.write(trace.emit("scatter", target.value, value, *subscript.indices, axes=axes)[0])
+
+
+def _assign(array: Any, slices: Sequence[RunTimeSlice], item: Any) -> None:
+    """Write to slices whose bounds are known only when the function runs."""
+    part = taken(array, slices)
+    behind = part.view.ndim - part.axis - 1
+    if part.is_cut and type(item) is not Selection and np.ndim(item) > behind:
+        part.content.value  # noqa: B018  which fails the call where it is cut off
+    elif part.mask is not None:
+        mask = Subscript(mask=part.mask, axis=part.axis)
+        part.view.write(_masked(running(), part.view, mask, item))
+        return
+    setitem(part.view, (), item)
 
 
 def _is_same_view(target: TracedArray, item: Any) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
+from ..tracing.affine import affine_of
 from ..tracing.capture import capture
 from ..tracing.integer import TracedSize
 from ..tracing.lifting import lift
@@ -168,7 +169,7 @@ def common_dtype(*items: Any) -> DType:
 def as_number(item: TracedSize) -> TracedNumber:
     """A size as a run-time int."""
     trace: Trace = item.tracing
-    return TracedNumber(trace, trace.size_value(item.now()), int)
+    return TracedNumber(trace, trace.size_value(item.now()), int, affine_of(item))
 
 
 def integer_limits(dtype: DType) -> Any:

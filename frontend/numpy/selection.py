@@ -11,6 +11,7 @@ Not here: everything that needs to know how many elements there are (a clear err
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,7 +25,7 @@ from tracemill.compiler.types import BOOL, I64
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail
 from ..tracing.tensor import Traced, TracedScalar, fresh, result
-from . import reductions, statistics, ufuncs
+from . import linear, reductions, statistics, ufuncs
 from .operands import integer_limits
 from .words import reshape
 
@@ -34,16 +35,22 @@ _REPEATABLE = frozenset(
 
 
 class Selection(Traced):
-    """Elements of `whole` where `mask` holds; the mask covers the axes from `axis` on."""
+    """Elements of `whole` where `mask` holds; the mask covers the axes from `axis` on.
 
-    __slots__ = ("axis", "mask", "whole")
+    is_cut: most likely these are all: where they need to be, the run fails if they are not.
+    """
+
+    __slots__ = ("axis", "is_cut", "mask", "whole")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace, whole: Value, mask: Value, axis: int) -> None:
+    def __init__(
+        self, trace: Trace, whole: Value, mask: Value, axis: int, is_cut: bool = False
+    ) -> None:
         self.tracing = trace
         self.whole = whole
         self.mask = mask
         self.axis = axis
+        self.is_cut = is_cut
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -51,7 +58,16 @@ class Selection(Traced):
 
     @property
     def value(self) -> Value:
-        raise self.size_error()
+        """All of it, where its size is taken to be known. Raises UnsupportedError."""
+        if not self.is_cut:
+            raise self.size_error()
+        axes = tuple(range(self.mask.tensor.rank))
+        self.tracing.emit("check", self.tracing.emit("all", self.mask, axes=axes), code="TM255")
+        return self.whole
+
+    def array(self) -> Any:
+        """The same as an array. Raises UnsupportedError."""
+        return fresh(self.tracing, self.value)
 
     def _last_value(self) -> Value:
         return self.whole
@@ -107,7 +123,7 @@ class Selection(Traced):
 
     def like(self, whole: Value) -> Selection:
         """Another selection by the same mask."""
-        return Selection(self.tracing, whole, self.mask, self.axis)
+        return Selection(self.tracing, whole, self.mask, self.axis, self.is_cut)
 
     def size_error(self, culprit: Value | None = None) -> Exception:
         """The error for a use that needs the number of elements, at this line or `culprit`'s."""
@@ -123,16 +139,18 @@ class Selection(Traced):
         return problem
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        if ufunc is np.matmul and method == "__call__" and not keywords:
+            return matmul(*args)
         if method != "__call__":
             if method == "reduce":
                 return _reduced(self, ufunc, keywords)
-            raise self.size_error()
+            return self.tracing.dispatch.ufunc(ufunc, method, _arrays(args), keywords)
         return elementwise(ufunc, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        handler = _REDUCTIONS.get(function)
-        if handler is None or not args or type(args[0]) is not Selection:
-            raise self.size_error()
+        handler = _FUNCTIONS.get(function)
+        if handler is None or not args:
+            return self.tracing.dispatch.function(function, _arrays(args), keywords)
         return handler(*args, **keywords)
 
     def __getattr__(self, name: str) -> Any:
@@ -140,7 +158,7 @@ class Selection(Traced):
             raise AttributeError(name)
         function = _METHODS.get(name)
         if function is None:
-            raise self.size_error()
+            return getattr(self.array(), name)
         return lambda *args, **keywords: function(self, *args, **keywords)
 
     def astype(self, dtype: Any, **_: Any) -> Selection:
@@ -151,17 +169,17 @@ class Selection(Traced):
         """Itself: selections never change."""
         return self
 
-    def __getitem__(self, key: Any) -> NoReturn:
-        raise self.size_error()
+    def __getitem__(self, key: Any) -> Any:
+        return self.array()[key]
 
     def __setitem__(self, key: Any, item: Any) -> NoReturn:
         raise self.size_error()
 
     def __len__(self) -> int:
-        raise self.size_error()
+        return len(self.array())
 
-    def __iter__(self) -> NoReturn:
-        raise self.size_error()
+    def __iter__(self) -> Any:
+        return iter(self.array())
 
     def __repr__(self) -> str:
         return f"<traced {self.whole.type!r} %{self.whole.name} selected by %{self.mask.name}>"
@@ -170,13 +188,18 @@ class Selection(Traced):
 def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
     """A ufunc on selections by one mask, and on numbers or arrays that broadcast behind it."""
     first: Selection = next(item for item in args if type(item) is Selection)
+    behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
+    if any(type(item) is not Selection and getattr(item, "ndim", 0) > behind for item in args):
+        return ufuncs.call(ufunc, _arrays(args), **keywords)
     out = keywords.pop("out", None)
     if out is not None and out[0] is not first:
         raise first.size_error()
     operands = []
     for item in args:
         if type(item) is Selection:
-            if not same_value(item.mask, first.mask) or item.axis != first.axis:
+            if not _is_by_one_mask(item, first) or item.axis != first.axis:
+                if item.is_cut and first.is_cut:
+                    return ufuncs.call(ufunc, _arrays(args), **keywords)
                 raise fail(
                     "TM112",
                     "two arrays selected by different masks are combined",
@@ -185,14 +208,52 @@ def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
             wrap = fresh if item.whole.tensor.rank else TracedScalar
             operands.append(wrap(first.tracing, item.whole))
             continue
-        behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
-        if getattr(item, "ndim", 0) > behind:
-            raise first.size_error()
         operands.append(item)
     made = ufuncs.call(ufunc, tuple(operands), **keywords)
     if isinstance(made, tuple):
         return tuple(first.like(part.value) for part in made)
     return first.like(made.value)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """``a @ b`` of vectors and matrices, of which one or both are cut to an unknown length: along
+    the axis that is summed over both by one mask, or along another one."""
+    first: Selection = a if type(a) is Selection else b
+    trace = first.tracing
+    ranks = [_rank(item) for item in (a, b)]
+    if not all(0 < rank < 3 for rank in ranks) or (
+        any(type(item) is Selection and item.mask.tensor.rank > 1 for item in (a, b))
+    ):
+        return linear.matmul(*_arrays((a, b)))
+    summed = ranks[0] - 1, max(ranks[1] - 2, 0)
+    cut = [type(item) is Selection and item.axis == at for item, at in zip((a, b), summed)]
+    if cut[0] != cut[1] or (all(cut) and not _is_by_one_mask(a, b)):
+        return linear.matmul(*_arrays((a, b)))
+    if all(cut):
+        return linear.matmul(*[fresh(trace, _zeroed(item)) for item in (a, b)])
+    if type(a) is type(b):
+        return linear.matmul(*_arrays((a, b)))
+    whole = [fresh(trace, i.whole) if type(i) is Selection else i for i in (a, b)]
+    made = linear.matmul(*whole).value
+    axis = first.axis if first is a else made.tensor.rank - 1
+    return Selection(trace, made, first.mask, axis, first.is_cut)
+
+
+def _rank(item: Any) -> int:
+    return item.ndim if type(item) is Selection else np.ndim(item)
+
+
+def _zeroed(selection: Selection) -> Value:
+    """The whole array, zero where it is not selected."""
+    trace = selection.tracing
+    zero = trace.literal(0, selection.whole.tensor.dtype)
+    made: Value = trace.emit("select", selection.full_mask(), selection.whole, zero)
+    return made
+
+
+def _dot(a: Any, b: Any) -> Any:
+    both = _rank(a) and _rank(b)
+    return matmul(a, b) if both else elementwise(np.multiply, (a, b), {})
 
 
 def _axis_is_masked(selection: Selection, axis: Any) -> bool:
@@ -210,6 +271,8 @@ def _axes(selection: Selection, axis: Any) -> tuple[int, ...] | None:
 
 def _masked_reduction(function: Any, extreme: str = "") -> Any:
     def reducer(selection: Selection, axis: Any = None, **keywords: Any) -> Any:
+        if type(selection) is not Selection:  # an array, reduced where a selection tells
+            raise next(k for k in keywords.values() if type(k) is Selection).size_error()
         if not _axis_is_masked(selection, axis) or keywords.get("keepdims") is True:
             raise selection.size_error()
         trace = selection.tracing
@@ -255,6 +318,22 @@ def assigned(selection: Selection, target: Value, mask: Value) -> Value | None:
     return selection.whole
 
 
+def _arrays(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments with arrays for selections. Raises UnsupportedError."""
+    return tuple([item.array() if type(item) is Selection else item for item in args])
+
+
+def _is_by_one_mask(a: Selection, b: Selection) -> bool:
+    """Whether both select the same places; of axes that are equally long in the example call."""
+    mine, other = a.mask.tensor.shape, b.mask.tensor.shape
+    equal = a.tracing.sizes.equal
+    return (
+        len(mine) == len(other)
+        and all(equal(m, n, "arrays are selected by one mask") for m, n in zip(mine, other))
+        and same_value(a.mask, b.mask)
+    )
+
+
 def same_value(a: Value, b: Value) -> bool:
     """Whether two values are computed alike from the same ones."""
     if a is b:
@@ -289,8 +368,9 @@ _REDUCTIONS: dict[Any, Any] = {
     np.min: _masked_reduction(reductions.amin, "min"),
     np.size: _size,
 }
+_FUNCTIONS = _REDUCTIONS | {np.dot: _dot}
 _METHODS: dict[str, Any] = {
     function.__name__: handler
     for function, handler in _REDUCTIONS.items()
     if function is not np.size
-} | {"max": _REDUCTIONS[np.max], "min": _REDUCTIONS[np.min]}
+} | {"max": _REDUCTIONS[np.max], "min": _REDUCTIONS[np.min], "dot": _dot}

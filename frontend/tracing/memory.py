@@ -21,6 +21,7 @@ from tracemill.compiler.types import TensorType
 from .box import Box, SharedBase
 from .state import Trace
 from .views import Base, Element, Step, read_steps, write_steps
+from .window import Window
 
 
 class Memory:
@@ -131,9 +132,13 @@ def region_base(trace: Trace, base: Base, owner: Trace) -> Base:
 
 def region_step(trace: Trace, step: Step, owner: Trace) -> Step:
     """A step of a view that was made around a body, inside it."""
-    if not isinstance(step, Element):
-        return step
-    return replace(step, positions=tuple([lifted_value(trace, p, owner) for p in step.positions]))
+    if isinstance(step, Element):
+        return replace(
+            step, positions=tuple([lifted_value(trace, p, owner) for p in step.positions])
+        )
+    if isinstance(step, Window):
+        return replace(step, start=lifted_value(trace, step.start, owner))
+    return step
 
 
 def lifted_value(trace: Trace, value: Value, owner: Trace) -> Value:

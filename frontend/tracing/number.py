@@ -18,6 +18,7 @@ import numpy as np
 from tracemill.compiler.ir.graph import Location, Value
 from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
+from .affine import Affine, account
 from .concrete import concrete
 from .integer import TracedSize
 from .lifting import lift
@@ -53,13 +54,16 @@ _DIVISIONS = ("truediv", "floordiv", "mod")
 class TracedNumber:
     """A Python number of kind `kind` (bool, int, float or complex)."""
 
-    __slots__ = ("kind", "tracing", "value")
+    __slots__ = ("affine", "kind", "tracing", "value")
     __array_priority__ = 1000.0
 
-    def __init__(self, trace: Trace, value: Value, kind: type) -> None:
+    def __init__(
+        self, trace: Trace, value: Value, kind: type, affine: Affine | None = None
+    ) -> None:
         self.tracing = trace
         self.value = value
         self.kind = kind
+        self.affine = affine
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -227,7 +231,10 @@ def arithmetic(name: str, left: Any, right: Any) -> Any:
     if name == "pow" and kind is float:
         _check_power(trace, left, right, first_value, second_value)
     made = trace.emit(op, first_value, second_value)
-    return TracedNumber(trace, made, result or kind)
+    found = TracedNumber(trace, made, result or kind)
+    if kind is int and result is None:
+        account(found, name, left, right)
+    return found
 
 
 def _is_negative(exponent: Any) -> bool:

@@ -123,6 +123,8 @@ class Trace:
     memory: dict[int, Any] = field(default_factory=dict)  # that bodies in it have met
     kin: dict[int, Any] = field(default_factory=dict)  # memory that may be one: see kinship.py
     spent: dict[int, Any] = field(default_factory=dict)  # memory that is not to be used
+    atoms: dict[Value, Any] = field(default_factory=dict)  # integers that others are sums of
+    is_trip: bool = False  # of a Python `for`, whose trips could also run while tracing
     loop: str | None = None  # what a trip of a Python loop is: "graph", "trial" or "now"
     regional: dict[int, Any] = field(default_factory=dict)  # of a region: memory around it
     _fixed_leaves: set[int] = field(default_factory=set)

@@ -348,26 +348,3 @@ def test_gradients_of_loops_on_a_condition_are_refused() -> None:
 
     with pytest.raises(TracemillError, match="TM120"):
         tm.jit(tm.grad(loss))(X)
-
-
-def windows(x, limit):
-    total, i = 0.0, 0
-    while total < limit:
-        total += x[i : i + 2].mean()
-        i += 1
-    return total, i
-
-
-def test_a_slice_by_a_counter_of_the_graph_is_named_and_not_its_loop() -> None:
-    with pytest.raises(TracemillError, match=r"TM102(.|\n)*a slice needs(.|\n)*np.arange\(n\)"):
-        tm.jit(windows)(np.ones(8), 3.0)
-
-    def by_index(x, limit):
-        total, i = 0.0, 0
-        while total < limit:
-            total += x[i + np.arange(2)].mean()
-            i += 1
-        return total, i
-
-    x = np.arange(8.0)
-    assert tm.jit(by_index)(x, 7.0) == windows(x, 7.0)

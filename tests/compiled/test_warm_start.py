@@ -50,7 +50,7 @@ def test_without_a_cache_everything_works(run_python, tmp_path):
 
 def test_equal_layers_share_their_kernels():
     def stack(x, w, layers):
-        for _ in range(layers):
+        for _ in [None] * layers:  # a list's loop runs while it is traced
             x = x + np.tanh(x @ w - x.mean())
         return x
 

@@ -25,7 +25,9 @@ _STATEMENTS = [
     "u = {f} if {t} else {f}", "y = y * 0.5", "box[0] = u", "box[1] = i", "u = min(u, {f})",
     "x *= 0.5", "t = u + v\nu = t * 0.5", "i = bump(i)", "u = halved(u, i)", "y[0] += 1",
     "z = y", "z[0] = u", "y, z = z + 0.5, y", "box[0] = z[0]", "w = z[1:3]", "z = z[::-1]",
-    "z = y if {t} else z", "z = z + w[0]",
+    "z = y if {t} else z", "z = z + w[0]", "u = y[i % 2 : i % 2 + 2].sum()", "v = x[: j % 4].sum()",
+    "z[i % 3 :] *= 0.5", "y[j % 2 : j % 2 + 2] += w", "u = x[i % 3 :] @ z[i % 3 :]",
+    "y[1:][: i % 3] = v", "z[: -1 - j % 2] -= 1",
 ]  # fmt: skip
 _HEAD = """
 def program(x, n, i, j):

@@ -49,3 +49,13 @@ def assert_same(got: Any, want: Any) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
     else:
         assert got == want
+
+
+def drawn(*shape: int, seed: int = 0) -> Any:
+    """Normal numbers."""
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def loops(compiled: Any, *args: Any) -> int:
+    """How many loops the graph of this call has."""
+    return str(compiled.lower(*args).text).count(" = for ")

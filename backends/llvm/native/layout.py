@@ -26,7 +26,7 @@ NONE = -1
 STACK_WORDS = 256  # larger frames come from a cached block
 MAX_PARAMETERS = 255
 SERIAL_NS = 8_000  # a kernel this short is done before a second thread would have begun
-CHUNKS_PER_THREAD = 4
+CHUNKS_PER_THREAD = 4  # at most: chunks are larger while much is left
 
 
 class Source(enum.IntEnum):

@@ -53,7 +53,7 @@ def launch(
     grain: i64,
     threads: i64,
 ) -> None:
-    """Run [0, end) in chunks of `grain` on at most `threads` threads (0: all there are)."""
+    """Run [0, end) in chunks of `grain` or more on at most `threads` threads (0: all there are)."""
     if end <= grain:
         if end > 0:
             kernel(ctl, args, 0, end)
@@ -116,16 +116,27 @@ def _fork_join(
 
 def _take_chunks(pool: Pool, ctl: Control) -> None:
     """Run chunks until none is left; the owner and the workers all do this."""
-    grain = pool.grain
     end = pool.end
     args = pool.args
     while True:
-        begin = fetch_add(ref(pool.next), grain)
-        if begin >= end:
+        begin = load_acquire(ref(pool.next))
+        size = _chunk_size(pool, end - begin)
+        if size == 0:
             return
-        pool.kernel(ctl, args, begin, begin + grain if end - begin > grain else end)
-        if ctl.poll(ctl) != 0:
-            return
+        if compare_exchange(ref(pool.next), begin, begin + size):
+            pool.kernel(ctl, args, begin, begin + size)
+            if ctl.poll(ctl) != 0:
+                return
+
+
+def _chunk_size(pool: Pool, left: i64) -> i64:
+    """Half of a thread's share of what is left, but the grain at least: long stretches of memory
+    first, and small ones to end together (guided self-scheduling, Polychronopoulos and Kuck 1987).
+    """
+    if left <= pool.grain:
+        return left if left > 0 else 0
+    share = left // (2 * (pool.limit + 1))
+    return share if share > pool.grain else pool.grain
 
 
 def _wait_for_workers(pool: Pool, ctl: Control) -> None:
