@@ -16,7 +16,7 @@ import numpy as np
 from ..compiler.ir.graph import Value
 from ..intercept.python_functions import REPLACEMENTS
 from ..numpy.operands import value_of
-from ..numpy.selection import Selection
+from ..numpy.unsized import Unsized
 from ..tracing.capture import capture
 from ..tracing.concrete import known
 from ..tracing.number import TracedNumber
@@ -31,7 +31,7 @@ def truth(test: Any) -> Any:
     trace = running()
     if type(test) is np.ndarray:
         test = capture(trace, test)
-    elif type(test) is Selection:
+    elif issubclass(type(test), Unsized):
         return bool(test)
     elif hasattr(type(test), "traced"):  # a Variable
         test = test.read()

@@ -5,12 +5,13 @@ Not here: the trips (rolled.py); what `functions` carry, which users say (carrie
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
 from ..compiler.ir.graph import Node
 from ..compiler.records import dataclass
+from ..tracing.number import TracedNumber
 from ..tracing.state import fail
 from ..tracing.undefined import Undefined
 from .nests import Differs, LeafType, Pair
@@ -46,6 +47,25 @@ class CarriedByLoop:
             and self.shared.is_as(other.shared)
             and list(self.spent) == list(other.spent)
         )
+
+
+def is_counted(item: Any, given: Sequence[Any]) -> bool:
+    """Whether Python would compute an integer while tracing, if a loop ran then: it is made of
+    constants, and of the numbers that the loop's body is given."""
+    if type(item) is int:
+        return True
+    if type(item) is not TracedNumber or item.kind is not int:
+        return False
+    known = {number.value for number in given}
+    pending = [item.value]
+    while pending:
+        value = pending.pop()
+        if value not in known and value.node is None:
+            return False
+        if value not in known and value.node is not None:
+            pending.extend(value.node.operands)
+            known.add(value)
+    return True
 
 
 def operations(nodes: Iterable[Node]) -> int:

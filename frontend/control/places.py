@@ -147,7 +147,7 @@ class _Reached:
         if len(self.seen) > _MOST or (kind in (list, dict, set) and len(item) > _MOST):
             return
         self.seen[id(item)] = item
-        self.is_lasting |= hasattr(kind, "__next__") or (
+        self.is_lasting |= _is_unwatched(kind) or (
             kind.__name__ in _LASTING and not kind.__module__.startswith("tracemill.")
         )
         if kind is FunctionType:
@@ -191,6 +191,19 @@ class _Reached:
             self._add(name, lambda: dict(held), lambda new: _fill_dict(held, new))
             for key, part in list(held.items()):
                 self.add_below(f"{name}.{key}", part)
+
+
+def _is_unwatched(kind: type) -> bool:
+    """Whether objects of this kind change in ways that are not looked at: iterators, containers of
+    the user's own kinds, objects with slots."""
+    module = kind.__module__.split(".")[0]
+    if hasattr(kind, "__next__"):
+        return True
+    if module in ("tracemill", "numpy"):
+        return False
+    if issubclass(kind, list | dict | set) and kind not in (list, dict, set):
+        return True
+    return module != "builtins" and bool(vars(kind).get("__slots__"))
 
 
 def _fill(item: list[Any], new: Sequence[Any]) -> None:

@@ -39,6 +39,7 @@ from .loop_carried import (
     CarriedByLoop,
     changing,
     code_of,
+    is_counted,
     never_bound,
     operations,
     unfit,
@@ -102,6 +103,7 @@ class _Rolling:
         self.is_endless = False  # its test is true on every trip
         self.after: list[Any] = []
         self.outcome: Any = None
+        self.exact: list[str] = []  # of integers that were known before and behind the first trip
         self.handed: dict[int, Any] = {}  # what places held when the trip began, if not `before`
 
     def finished(self, least: int) -> Callable[[], Any]:
@@ -116,7 +118,7 @@ class _Rolling:
                 known = found
             else:
                 raise fail("TM260", "the types that this loop carries change on every trip")
-            if self._operations(opened) < least:
+            if self._operations(opened) < least or (least and self._is_exact(found)):
                 raise Small
             start = self._start(found)  # of arrays that the body may spend
             region = opened.finish(opened.run(lambda: self._yielded(opened, found)))
@@ -139,6 +141,11 @@ class _Rolling:
         """How many all trips make."""
         count = math.inf if self.trips is None else self.trips.count
         return count * operations(opened.trace.builder.nodes) if type(count) is int else math.inf
+
+    def _is_exact(self, found: CarriedByLoop) -> bool:
+        """Whether it carries integers that Python would compute while tracing, of any size."""
+        carried = {pair.path for pair in found.pairs}
+        return any(path in carried for path in self.exact)
 
     # -- tracing
 
@@ -219,6 +226,9 @@ class _Rolling:
                 continue
             if held is not UNBOUND or (now is not UNBOUND and place.is_live):
                 found.patterns[at] = self._pattern(found, known, place, held, now)
+        if not known.pairs and not known.steps:
+            numbers = [pair for pair in found.pairs if type(pair.left) is int]
+            self.exact = [pair.path for pair in numbers if is_counted(pair.right, opened.items)]
         found.code = code_of(self.outcome)
         value = value_of_outcome(self.outcome)
         if value is not UNBOUND:

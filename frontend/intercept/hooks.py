@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.cut import Cut
 from ..numpy.operands import is_traced
 from ..numpy.selection import Selection
 from ..tracing.access import Access, HeldObject
@@ -36,7 +37,7 @@ _IN_PLACE: Mapping[str, Callable[[Any, Any], Any]] = {
     "RShift": operator.irshift,
 }  # fmt: skip
 _NAMED = (TracedArray, TracedScalar, TracedNumber)
-_ARRAYS: frozenset[type] = frozenset((TracedArray, Selection))
+_ARRAYS: frozenset[type] = frozenset((TracedArray, Selection, Cut))
 
 
 def load(item: Any) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from ..numpy import calling, creation, ranges
 from ..numpy.dispatch import DISPATCH, FUNCTIONS, handler_of
 from ..numpy.operands import is_traced
-from ..numpy.selection import Selection
+from ..numpy.unsized import Unsized
 from ..tracing.integer import TracedSize
 from ..tracing.state import current, fail, running
 from ..tracing.tensor import fresh
@@ -38,7 +38,7 @@ def has_arrays(args: Any) -> bool:
         if isinstance(item, list | tuple):
             if has_arrays(item):
                 return True
-        elif isinstance(item, np.ndarray) or is_traced(item) or type(item) is Selection:
+        elif isinstance(item, np.ndarray) or is_traced(item):
             return True
     return False
 
@@ -52,7 +52,7 @@ def numpy_function(function: Any) -> Callable[..., Any]:
 
     def call(*args: Any, **keywords: Any) -> Any:
         for item in args:
-            if type(item) is Selection:
+            if issubclass(type(item), Unsized):
                 return item.__array_function__(function, (), args, keywords)
         if has_arrays(args) or (keywords and has_arrays(keywords.values())):
             return handler(*args, **keywords)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..loading import load
-from ..numpy.selection import Selection
+from ..numpy.unsized import Unsized
 from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import current
@@ -36,7 +36,7 @@ def asked(test: Any) -> Any:
     kind = type(test)
     if kind in _TRACED or (
         current() is not None
-        and (kind is np.ndarray or kind is Selection or hasattr(kind, "traced"))
+        and (kind is np.ndarray or issubclass(kind, Unsized) or hasattr(kind, "traced"))
     ):
         return load("control.asking").truth(test)
     return bool(test)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..numpy.operands import any_traced, common_dtype, is_traced, value_of
 from ..numpy.reductions import fold
-from ..numpy.selection import Selection
+from ..numpy.unsized import Unsized
 from ..tracing.integer import TracedSize, user_size
 from ..tracing.number import KINDS, TracedNumber, weak_kind
 from ..tracing.state import Trace, fail, running
@@ -35,7 +35,7 @@ def traced_len(items: Any) -> Any:
         if not shape:
             raise TypeError("len() of unsized object")
         return user_size(items.tracing, shape[0])
-    if type(items) is Selection:
+    if issubclass(type(items), Unsized):
         return items.shape[0]
     return len(items)
 
@@ -117,7 +117,9 @@ def _of_memory(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that reads the memory of an array."""
 
     def call(*args: Any, **keywords: Any) -> Any:
-        if args and type(args[0]) in (TracedArray, TracedScalar, Selection):
+        if args and (
+            type(args[0]) in (TracedArray, TracedScalar) or issubclass(type(args[0]), Unsized)
+        ):
             raise fail(
                 "TM102",
                 f"{original.__name__}() needs the memory of {args[0]!r} while the function is "
@@ -144,7 +146,7 @@ def _fixed(item: Any, reason: str) -> Any:
 
 def traced_type(*args: Any) -> Any:
     """type"""
-    if len(args) == 1 and (is_traced(args[0]) or type(args[0]) is Selection):
+    if len(args) == 1 and (is_traced(args[0]) or issubclass(type(args[0]), Unsized)):
         return args[0].__class__
     return builtins.type(*args)
 

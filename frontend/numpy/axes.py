@@ -131,3 +131,10 @@ def _misfit(trace: Trace, have: tuple[Size, ...], new: tuple[Size, ...]) -> Exce
 def kept_shape(shape: Sequence[Size], axes: Sequence[int]) -> tuple[Size, ...]:
     """The shape with `axes` of size 1: what keepdims leaves."""
     return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+
+
+def normal_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front: one, several, or all for None. Raises AxisError, TypeError."""
+    if axis is None:
+        return tuple(range(rank))
+    return tuple([one_axis(at, rank) for at in (axis if isinstance(axis, tuple) else (axis,))])

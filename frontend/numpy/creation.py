@@ -90,7 +90,7 @@ def refuse_unfit(trace: Trace, item: Any, dtype: DType) -> None:
     """
     if type(item) is int and dtype.is_integer:
         trace.number(item, dtype)
-    elif isinstance(item, np.inexact):
+    elif issubclass(type(item), np.inexact):  # not one that is traced
         if dtype.kind == "i":
             _fill_cell(item.real.item(), dtype)
     elif type(item) in (float, complex):

@@ -27,6 +27,7 @@ from . import (
     composed,
     conversion,
     creation,
+    cut_dispatch,
     diagonals,
     einsum,
     indexing,
@@ -50,7 +51,7 @@ from . import (
 from .attributes import ATTRIBUTES
 from .names import SPECIAL
 from .operands import as_number, common_dtype
-from .selection import Selection
+from .unsized import Unsized
 
 _FAMILIES = (
     creation, ranges, movement, conversion, diagonals, joining, padding, reductions, statistics,
@@ -98,7 +99,7 @@ class NumpyDispatch:
         """A call of ``ufunc`` or of one of its methods."""
         if method == "__call__":
             for item in args:
-                if type(item) is Selection:
+                if issubclass(type(item), Unsized):
                     return item.__array_ufunc__(ufunc, method, *args, **keywords)
             special = linear.GUFUNCS.get(ufunc)
             if special is not None:
@@ -114,7 +115,7 @@ class NumpyDispatch:
     def function(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of a NumPy function that is not a ufunc."""
         for item in args:
-            if type(item) is Selection:
+            if issubclass(type(item), Unsized):
                 return item.__array_function__(function, (), args, keywords)
         handler = handler_of(function)
         if handler is None:
@@ -132,6 +133,11 @@ class NumpyDispatch:
     def attribute(self, name: str) -> Callable[[Any], Any] | None:
         """The handler of an array attribute that needs an op."""
         return ATTRIBUTES.get(name)
+
+    @property
+    def cut(self) -> Any:
+        """The functions of arrays that are cut along axes (cut_dispatch.py)."""
+        return cut_dispatch
 
     def number(self, size: Any) -> Any:
         """A size as a run-time number."""

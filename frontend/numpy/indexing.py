@@ -20,6 +20,7 @@ from ..tracing.tensor import TracedArray, TracedScalar, fresh, result
 from ..tracing.views import Element, Reshape
 from .axes import one_axis
 from .creation import converted, refuse_unfit, stored
+from .cut import Cut
 from .keys import Subscript, understand
 from .memory_order import after_gather, ordered
 from .movement import view_of
@@ -38,6 +39,8 @@ def getitem(array: Any, key: Any) -> Any:
     if array.tracing is not trace:  # of a function around this one: its content
         array = array_of(array)
     found = view_of(array)
+    if type(key) is Cut and key.ndim == 1:
+        return key.taking(array)
     key, slices = split(key)
     subscript = understand(trace, found.tensor_type.shape, key)
     for step in subscript.steps:
@@ -109,14 +112,15 @@ def setitem(array: Any, key: Any, item: Any) -> None:
 def _assign(array: Any, slices: Sequence[RunTimeSlice], item: Any) -> None:
     """Write to slices whose bounds are known only when the function runs."""
     part = taken(array, slices)
-    behind = part.view.ndim - part.axis - 1
-    if part.is_cut and type(item) is not Selection and np.ndim(item) > behind:
-        part.content.value  # noqa: B018  which fails the call where it is cut off
-    elif part.mask is not None:
-        mask = Subscript(mask=part.mask, axis=part.axis)
-        part.view.write(_masked(running(), part.view, mask, item))
+    if not any(part.axes):
+        setitem(part.view, (), item)
         return
-    setitem(part.view, (), item)
+    if type(item) is Cut and item.view is not None and _is_same_view(part.view, item.view):
+        return  # what x[:k] += y ends with: it is written already
+    trace = running()
+    content = Cut(trace, part.view.value, part.axes)
+    value = trace.dispatch.cut.assigned_to(content, item.here() if type(item) is Cut else item)
+    part.view.write(value)
 
 
 def _is_same_view(target: TracedArray, item: Any) -> bool:

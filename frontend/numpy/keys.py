@@ -158,6 +158,7 @@ def _rows(
     trace: Trace, shape: tuple[Size, ...], items: list[Any]
 ) -> tuple[list[_Row], Slice | None, bool]:
     items, has_ellipsis = _spelled_out([_normal(item) for item in items], len(shape))
+    items = _places_together(trace, items)
     rows: list[_Row] = []
     start: list[Size] = []
     size: list[Size] = []
@@ -199,6 +200,25 @@ def _rows(
             region(0, shape[axis])
     whole = all(s == 0 for s in start) and tuple(size) == shape and all(s == 1 for s in step)
     return rows, None if whole else Slice(tuple(start), tuple(size), tuple(step)), has_ellipsis
+
+
+def _places_together(trace: Trace, items: list[Any]) -> list[Any]:
+    """Known integers beside ones of the run as such too: an element is one step, and to write it
+    touches no row or column."""
+    indices = [item for item in items if isinstance(item, Value)]
+    if not indices or any(v.tensor.rank or v.tensor.dtype is BOOL for v in indices):
+        return items
+    numbers = (int, TracedSize)
+    at = [i for i, item in enumerate(items) if isinstance(item, Value) or type(item) in numbers]
+    if len(at) == len(indices) or at[-1] - at[0] + 1 != len(at):
+        return items
+    made = list(items)
+    for i in at:
+        if type(items[i]) is TracedSize:
+            made[i] = trace.size_value(items[i].now())
+        elif type(items[i]) is int and -_FAR < items[i] < _FAR:
+            made[i] = trace.literal(items[i], I64)
+    return made
 
 
 def _normal(item: Any) -> Any:

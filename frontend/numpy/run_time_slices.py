@@ -2,11 +2,11 @@
 
     length        inside its axis                  becomes
     known         shown by the loop's range        a view (tracing/window.py)
-    known         not shown                        that many elements, and a mask (selection.py)
-    of the run    -                                the whole axis, and a mask
+    known         not shown                        that many elements, cut at their ends (cut.py)
+    of the run    -                                the whole axis, cut
 
-A selection that may be whole, and has to be where an array is needed, fails the call if it is not;
-but in the trip of a `for` it is refused instead, as the loop can run while tracing.
+A cut array of known length that has to be whole, where an array is needed, fails the call if it is
+not; but in the trip of a `for` it is refused instead, as the loop can run while tracing.
 
 Bounds that could be guarded (an argument that is a Python number) are numbers here, as they
 decide sizes.
@@ -32,9 +32,9 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, TracedScalar
 from ..tracing.window import Window
+from .cut import Axes, Cut, Ends
 from .operands import value_of
-from .selection import Selection, same_value
-from .words import expand
+from .selection import same_value
 
 _SUMS = {"add": 1, "sub": -1}  # what the right operand counts
 _REASON = "a slice of a loop's lies inside its axis"
@@ -71,40 +71,28 @@ def split(key: Any) -> tuple[Any, list[RunTimeSlice]]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of an array: all elements of `view`, or those where a mask of its `axis` holds.
-
-    is_cut: most likely the mask holds everywhere.
-    """
+    """Part of an array: all elements of a view, or those between the ends of its axes."""
 
     view: TracedArray
-    axis: int = 0
-    mask: Value | None = None
-    is_cut: bool = False
+    axes: Axes
 
     @property
-    def content(self) -> TracedArray | Selection:
+    def content(self) -> TracedArray | Cut:
         """What user code reads."""
-        if self.mask is None:
+        if not any(self.axes):
             return self.view
-        trace = self.view.tracing
-        return Selection(trace, self.view.value, self.mask, self.axis, self.is_cut)
+        return Cut(self.view.tracing, self.view.value, self.axes, self.view)
 
 
 def taken(array: TracedArray, slices: Sequence[RunTimeSlice]) -> Part:
     """The part of an array."""
-    found = Part(array)
+    axes: list[Ends | None] = [None] * array.ndim
     for item in slices:
-        if found.mask is not None:
-            raise fail(
-                "TM112",
-                "two axes are cut to lengths that are known only when the function runs",
-                hint="use np.where with a mask of both axes",
-            )
-        found = _taken(running(), found.view, item)
-    return found
+        array, axes[item.axis] = _taken(running(), array, item)
+    return Part(array, tuple(axes))
 
 
-def _taken(trace: Trace, array: TracedArray, item: RunTimeSlice) -> Part:
+def _taken(trace: Trace, array: TracedArray, item: RunTimeSlice) -> tuple[TracedArray, Ends | None]:
     extent = array.tensor_type.shape[item.axis]
     ends = _affine(trace, item.start, 0, extent), _affine(trace, item.stop, extent, extent)
     start, stop = ends
@@ -113,8 +101,8 @@ def _taken(trace: Trace, array: TracedArray, item: RunTimeSlice) -> Part:
     if not length.terms and at_least(length.rest, 0, _REASON):
         count = trace.sizes.normal(floor_divide(length.rest + (item.step - 1), item.step))
         window = Window(item.axis, _value(trace, start, item.start), count, item.step)
-        if _is_inside(trace, start, length.rest, extent):
-            return Part(array.view_by(window))
+        if _is_inside(trace, start, stop, extent):
+            return array.view_by(window), None
         if at_least(extent, length.rest, _REASON) and item.step == 1:
             return _cut(trace, array, item, ends, count)
     if item.step != 1:
@@ -123,44 +111,39 @@ def _taken(trace: Trace, array: TracedArray, item: RunTimeSlice) -> Part:
             "a slice with a step has a length that is known only when the function runs",
             hint="take the slice without its step, and np.where with a mask of it",
         )
-    places = trace.emit("iota", size=extent)
-    bounds = _bounds(trace, item, ends, extent)
-    return Part(array, item.axis, _mask(trace, places, bounds))
+    is_inside = _is_inside(trace, start, stop, extent) and _is_forward(trace, length)
+    first, last = _bounds(trace, item, ends, extent)
+    return array, Ends(first, last, length if is_inside else None)
 
 
-def _is_inside(trace: Trace, start: Affine, length: Size, extent: Size) -> bool:
+def _is_inside(trace: Trace, start: Affine, stop: Affine, extent: Size) -> bool:
     """Whether a slice is shown to lie inside its axis on every trip."""
-    low, high = start.low, start.high
+    low, high = start.low, stop.high
     if low is None or high is None:
         return False
     at_least = trace.sizes.at_least
-    return at_least(low, 0, _REASON) and at_least(extent, high + length, _REASON)
+    return at_least(low, 0, _REASON) and at_least(extent, high, _REASON)
+
+
+def _is_forward(trace: Trace, length: Affine) -> bool:
+    """Whether a slice is shown not to end before it begins."""
+    low = length.low
+    return low is not None and trace.sizes.at_least(low, 0, _REASON)
 
 
 def _cut(
     trace: Trace, array: TracedArray, item: RunTimeSlice, ends: tuple[Affine, Affine], count: Size
-) -> Part:
-    """As many elements as the slice has at most, from a place on where the axis has so many, and
-    a mask of those that it has."""
+) -> tuple[TracedArray, Ends]:
+    """As many elements as the slice has at most, from a place on where the axis has so many."""
     extent = array.tensor_type.shape[item.axis]
     start, stop = _bounds(trace, item, ends, extent)
-    last = trace.size_value(trace.sizes.normal(extent - count))
-    begin = trace.emit("maximum", trace.size_value(0) if start is None else start,
-                       trace.size_value(0))  # fmt: skip
+    zero, last = trace.size_value(0), trace.size_value(trace.sizes.normal(extent - count))
+    begin = trace.emit("maximum", zero if start is None else start, zero)
     window = Window(item.axis, trace.emit("minimum", begin, last), count)
-    mask = _mask(trace, window.places(trace), (start, stop))
-    return Part(array.view_by(window), item.axis, mask, not _is_in_a_trip(trace))
-
-
-def _mask(trace: Trace, places: Value, bounds: tuple[Value | None, Value | None]) -> Value:
-    """Which places are in the slice."""
-    made: Value | None = None
-    for bound, op in zip(bounds, ("greater_equal", "less")):
-        if bound is not None:
-            part = trace.emit(op, places, expand(trace, bound, (0,)))
-            made = part if made is None else trace.emit("logical_and", made, part)
-    assert made is not None
-    return made
+    first, final = (
+        None if end is None else trace.emit("sub", end, window.start) for end in (start, stop)
+    )
+    return array.view_by(window), Ends(first, final, None, not _is_in_a_trip(trace))
 
 
 def _bounds(

@@ -11,76 +11,47 @@ Not here: everything that needs to know how many elements there are (a clear err
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.attrs import attrs_key
-from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.definition import Structure
-from tracemill.compiler.types import BOOL, I64
+from tracemill.compiler.types import I64
 
 from ..tracing.number import TracedNumber
-from ..tracing.state import Trace, fail
-from ..tracing.tensor import Traced, TracedScalar, fresh, result
-from . import linear, reductions, statistics, ufuncs
-from .operands import integer_limits
+from ..tracing.state import Trace, fail, running
+from ..tracing.tensor import fresh, result
+from . import reductions, statistics, ufuncs
+from .unsized import Unsized, neutral_of, refuse_masks, wrapped
 from .words import reshape
 
 _REPEATABLE = frozenset(
-    (Structure.ELEMENTWISE, Structure.MOVEMENT, Structure.CREATION, Structure.REDUCTION)
+    (
+        Structure.ELEMENTWISE,
+        Structure.MOVEMENT,
+        Structure.CREATION,
+        Structure.REDUCTION,
+        Structure.GATHER,
+    )
 )
 
 
-class Selection(Traced):
-    """Elements of `whole` where `mask` holds; the mask covers the axes from `axis` on.
+class Selection(Unsized):
+    """Elements of `whole` where `mask` holds; the mask covers the axes from `axis` on."""
 
-    is_cut: most likely these are all: where they need to be, the run fails if they are not.
-    """
+    __slots__ = ("axis", "mask")
 
-    __slots__ = ("axis", "is_cut", "mask", "whole")
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(
-        self, trace: Trace, whole: Value, mask: Value, axis: int, is_cut: bool = False
-    ) -> None:
-        self.tracing = trace
-        self.whole = whole
+    def __init__(self, trace: Trace, whole: Value, mask: Value, axis: int) -> None:
+        super().__init__(trace, whole)
         self.mask = mask
         self.axis = axis
-        self.is_cut = is_cut
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return np.ndarray
-
-    @property
-    def value(self) -> Value:
-        """All of it, where its size is taken to be known. Raises UnsupportedError."""
-        if not self.is_cut:
-            raise self.size_error()
-        axes = tuple(range(self.mask.tensor.rank))
-        self.tracing.emit("check", self.tracing.emit("all", self.mask, axes=axes), code="TM255")
-        return self.whole
 
     def array(self) -> Any:
-        """The same as an array. Raises UnsupportedError."""
-        return fresh(self.tracing, self.value)
-
-    def _last_value(self) -> Value:
-        return self.whole
-
-    @property
-    def made(self) -> Location | None:
-        """Where the whole array was computed."""
-        return None if self.whole.node is None else self.whole.node.location
-
-    @property
-    def dtype(self) -> Any:
-        """The NumPy dtype."""
-        return self.whole.tensor.dtype.numpy
+        """Raises UnsupportedError."""
+        raise self.size_error(self.mask)
 
     @property
     def ndim(self) -> int:
@@ -123,7 +94,7 @@ class Selection(Traced):
 
     def like(self, whole: Value) -> Selection:
         """Another selection by the same mask."""
-        return Selection(self.tracing, whole, self.mask, self.axis, self.is_cut)
+        return Selection(self.tracing, whole, self.mask, self.axis)
 
     def size_error(self, culprit: Value | None = None) -> Exception:
         """The error for a use that needs the number of elements, at this line or `culprit`'s."""
@@ -139,18 +110,16 @@ class Selection(Traced):
         return problem
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        if ufunc is np.matmul and method == "__call__" and not keywords:
-            return matmul(*args)
         if method != "__call__":
             if method == "reduce":
                 return _reduced(self, ufunc, keywords)
-            return self.tracing.dispatch.ufunc(ufunc, method, _arrays(args), keywords)
+            raise self.size_error()
         return elementwise(ufunc, args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        handler = _FUNCTIONS.get(function)
-        if handler is None or not args:
-            return self.tracing.dispatch.function(function, _arrays(args), keywords)
+        handler = _REDUCTIONS.get(function)
+        if handler is None or not args or type(args[0]) is not Selection:
+            raise self.size_error()
         return handler(*args, **keywords)
 
     def __getattr__(self, name: str) -> Any:
@@ -158,28 +127,21 @@ class Selection(Traced):
             raise AttributeError(name)
         function = _METHODS.get(name)
         if function is None:
-            return getattr(self.array(), name)
+            raise self.size_error()
         return lambda *args, **keywords: function(self, *args, **keywords)
 
     def astype(self, dtype: Any, **_: Any) -> Selection:
         """Converted elements."""
         return self.like(fresh(self.tracing, self.whole).astype(dtype).value)
 
-    def copy(self, order: str = "C") -> Selection:
-        """Itself: selections never change."""
-        return self
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.array()[key]
-
-    def __setitem__(self, key: Any, item: Any) -> NoReturn:
+    def __getitem__(self, key: Any) -> NoReturn:
         raise self.size_error()
 
     def __len__(self) -> int:
-        return len(self.array())
+        raise self.size_error()
 
-    def __iter__(self) -> Any:
-        return iter(self.array())
+    def __iter__(self) -> NoReturn:
+        raise self.size_error()
 
     def __repr__(self) -> str:
         return f"<traced {self.whole.type!r} %{self.whole.name} selected by %{self.mask.name}>"
@@ -188,72 +150,25 @@ class Selection(Traced):
 def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
     """A ufunc on selections by one mask, and on numbers or arrays that broadcast behind it."""
     first: Selection = next(item for item in args if type(item) is Selection)
-    behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
-    if any(type(item) is not Selection and getattr(item, "ndim", 0) > behind for item in args):
-        return ufuncs.call(ufunc, _arrays(args), **keywords)
     out = keywords.pop("out", None)
     if out is not None and out[0] is not first:
         raise first.size_error()
     operands = []
     for item in args:
         if type(item) is Selection:
-            if not _is_by_one_mask(item, first) or item.axis != first.axis:
-                if item.is_cut and first.is_cut:
-                    return ufuncs.call(ufunc, _arrays(args), **keywords)
-                raise fail(
-                    "TM112",
-                    "two arrays selected by different masks are combined",
-                    hint="use one mask for both, or np.where on the whole arrays",
-                )
-            wrap = fresh if item.whole.tensor.rank else TracedScalar
-            operands.append(wrap(first.tracing, item.whole))
+            places = [s.axis - s.whole.tensor.rank for s in (item, first)]
+            if not same_value(item.mask, first.mask) or places[0] != places[1]:
+                raise refuse_masks("selected by different masks")
+            operands.append(wrapped(first.tracing, item.whole))
             continue
+        behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
+        if getattr(item, "ndim", 0) > behind:
+            raise first.size_error()
         operands.append(item)
     made = ufuncs.call(ufunc, tuple(operands), **keywords)
     if isinstance(made, tuple):
         return tuple(first.like(part.value) for part in made)
     return first.like(made.value)
-
-
-def matmul(a: Any, b: Any) -> Any:
-    """``a @ b`` of vectors and matrices, of which one or both are cut to an unknown length: along
-    the axis that is summed over both by one mask, or along another one."""
-    first: Selection = a if type(a) is Selection else b
-    trace = first.tracing
-    ranks = [_rank(item) for item in (a, b)]
-    if not all(0 < rank < 3 for rank in ranks) or (
-        any(type(item) is Selection and item.mask.tensor.rank > 1 for item in (a, b))
-    ):
-        return linear.matmul(*_arrays((a, b)))
-    summed = ranks[0] - 1, max(ranks[1] - 2, 0)
-    cut = [type(item) is Selection and item.axis == at for item, at in zip((a, b), summed)]
-    if cut[0] != cut[1] or (all(cut) and not _is_by_one_mask(a, b)):
-        return linear.matmul(*_arrays((a, b)))
-    if all(cut):
-        return linear.matmul(*[fresh(trace, _zeroed(item)) for item in (a, b)])
-    if type(a) is type(b):
-        return linear.matmul(*_arrays((a, b)))
-    whole = [fresh(trace, i.whole) if type(i) is Selection else i for i in (a, b)]
-    made = linear.matmul(*whole).value
-    axis = first.axis if first is a else made.tensor.rank - 1
-    return Selection(trace, made, first.mask, axis, first.is_cut)
-
-
-def _rank(item: Any) -> int:
-    return item.ndim if type(item) is Selection else np.ndim(item)
-
-
-def _zeroed(selection: Selection) -> Value:
-    """The whole array, zero where it is not selected."""
-    trace = selection.tracing
-    zero = trace.literal(0, selection.whole.tensor.dtype)
-    made: Value = trace.emit("select", selection.full_mask(), selection.whole, zero)
-    return made
-
-
-def _dot(a: Any, b: Any) -> Any:
-    both = _rank(a) and _rank(b)
-    return matmul(a, b) if both else elementwise(np.multiply, (a, b), {})
 
 
 def _axis_is_masked(selection: Selection, axis: Any) -> bool:
@@ -271,9 +186,9 @@ def _axes(selection: Selection, axis: Any) -> tuple[int, ...] | None:
 
 def _masked_reduction(function: Any, extreme: str = "") -> Any:
     def reducer(selection: Selection, axis: Any = None, **keywords: Any) -> Any:
-        if type(selection) is not Selection:  # an array, reduced where a selection tells
-            raise next(k for k in keywords.values() if type(k) is Selection).size_error()
         if not _axis_is_masked(selection, axis) or keywords.get("keepdims") is True:
+            raise selection.size_error()
+        if "where" in keywords or (extreme and keywords.get("initial") is not None):
             raise selection.size_error()
         trace = selection.tracing
         keywords = {k: v for k, v in keywords.items() if v is not None and k != "keepdims"}
@@ -281,24 +196,11 @@ def _masked_reduction(function: Any, extreme: str = "") -> Any:
         if extreme:
             some = trace.emit("any", selection.mask, axes=tuple(range(selection.mask.tensor.rank)))
             trace.emit("check", some, code="TM241")
-            keywords["initial"] = _least(selection, extreme)
+            keywords["initial"] = neutral_of(selection, extreme)
         whole = result(trace, selection.whole)
         return function(whole, axis=_axes(selection, axis), where=mask, **keywords)
 
     return reducer
-
-
-def _least(selection: Selection, extreme: str) -> Any:
-    """The value no element loses against."""
-    dtype = selection.whole.tensor.dtype
-    if dtype is BOOL:
-        return extreme == "min"
-    if dtype.is_integer:
-        limits = integer_limits(dtype)
-        number: Any = limits.min if extreme == "max" else limits.max
-    else:
-        number = -np.inf if extreme == "max" else np.inf
-    return result(selection.tracing, selection.tracing.literal(number, dtype))
 
 
 def _reduced(selection: Selection, ufunc: Any, keywords: Any) -> Any:
@@ -318,27 +220,17 @@ def assigned(selection: Selection, target: Value, mask: Value) -> Value | None:
     return selection.whole
 
 
-def _arrays(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments with arrays for selections. Raises UnsupportedError."""
-    return tuple([item.array() if type(item) is Selection else item for item in args])
-
-
-def _is_by_one_mask(a: Selection, b: Selection) -> bool:
-    """Whether both select the same places; of axes that are equally long in the example call."""
-    mine, other = a.mask.tensor.shape, b.mask.tensor.shape
-    equal = a.tracing.sizes.equal
-    return (
-        len(mine) == len(other)
-        and all(equal(m, n, "arrays are selected by one mask") for m, n in zip(mine, other))
-        and same_value(a.mask, b.mask)
-    )
-
-
 def same_value(a: Value, b: Value) -> bool:
-    """Whether two values are computed alike from the same ones."""
+    """Whether two values of the present trace are computed alike from the same ones."""
+    return _are_same(running(), a, b)
+
+
+def _are_same(trace: Trace, a: Value, b: Value) -> bool:
     if a is b:
         return True
     mine, other = a.node, b.node
+    if mine is None and other is None:
+        return _are_same_outside(trace, a, b)
     if mine is None or other is None or mine.op is not other.op or a.type != b.type:
         return False
     if mine.op.structure not in _REPEATABLE or mine.after or other.after:
@@ -348,8 +240,17 @@ def same_value(a: Value, b: Value) -> bool:
     if attrs_key(mine.attrs) != attrs_key(other.attrs):
         return False
     return len(mine.operands) == len(other.operands) and all(
-        same_value(x, y) for x, y in zip(mine.operands, other.operands)
+        _are_same(trace, x, y) for x, y in zip(mine.operands, other.operands)
     )
+
+
+def _are_same_outside(trace: Trace, a: Value, b: Value) -> bool:
+    """The same for two values from around a body of control flow."""
+    sources = [trace.by_param.get(value) for value in (a, b)]
+    if trace.states is None or trace.outer is None:
+        return False
+    values = [source.value for source in sources if source is not None and source.kind == "outer"]
+    return len(values) == 2 and _are_same(trace.outer, *values)
 
 
 def _size(selection: Selection) -> Any:
@@ -368,9 +269,8 @@ _REDUCTIONS: dict[Any, Any] = {
     np.min: _masked_reduction(reductions.amin, "min"),
     np.size: _size,
 }
-_FUNCTIONS = _REDUCTIONS | {np.dot: _dot}
 _METHODS: dict[str, Any] = {
     function.__name__: handler
     for function, handler in _REDUCTIONS.items()
     if function is not np.size
-} | {"max": _REDUCTIONS[np.max], "min": _REDUCTIONS[np.min], "dot": _dot}
+} | {"max": _REDUCTIONS[np.max], "min": _REDUCTIONS[np.min]}

@@ -28,7 +28,7 @@ from tracemill.compiler.types import TensorType, dtype_of
 from ..intercept.entry import intercepted
 from ..numpy.dispatch import DISPATCH
 from ..numpy.operands import is_traced
-from ..numpy.selection import Selection
+from ..numpy.unsized import Unsized
 from .box import Boxes, SharedBase
 from .capture import capture, refuse_outer
 from .guards import AxesGuard, StridesGuard, step_ranks
@@ -168,6 +168,8 @@ def _output(
     kind = type(item)
     if kind is np.ndarray:
         item, kind = capture(running, item), TracedArray
+    elif issubclass(kind, Unsized):
+        item, kind = item.array(), TracedArray
     if kind is TracedArray and item.tracing is running:
         base = item.base_memory
         if base.input is not None and not item.steps and running.inputs[base.input].kind != "outer":
@@ -180,8 +182,6 @@ def _output(
         return TensorOutput(place(item.value), item.kind.__name__)
     if kind is TracedSize:
         return SizeOutput(item.now())
-    if kind is Selection:
-        raise item.size_error(item.mask)
     if kind in (TracedArray, TracedScalar, TracedNumber):
         item.tracing.check_alive(item.made)
         raise fail("TM103", f"{item!r} belongs to another trace and is returned")

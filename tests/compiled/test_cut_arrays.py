@@ -1,0 +1,173 @@
+"""Arrays cut to lengths of the run, with names and in functions; what else loops leave as it is.
+
+Not here: the slices themselves (test_run_time_slices.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from python_flow import drawn, same
+from tracemill import TracemillError
+
+pytestmark = pytest.mark.cpu
+VECTORS = [(drawn(n, seed=n),) for n in (40, 61, 12)]
+
+
+# -- slices with names: they are views
+
+
+def written_through(x):
+    part = x[: x.argmin() + 1]
+    part += 1
+    return x, part.sum()
+
+
+def read_after_a_write(x):
+    part = x[: x.argmin() + 1]
+    x[0] = 100
+    return part.sum()
+
+
+def slice_of_a_view(x):
+    part = x[1:][: x.argmin()]
+    x[1] = 50
+    return part.sum()
+
+
+def written_on_trips(x):
+    for i in range(len(x)):
+        part = x[:i]
+        part *= 0.5
+    return x
+
+
+def read_on_trips(x):
+    part = x[: x.argmin() + 1]
+    total = x[0] * 0
+    for i in range(len(x)):
+        window = x[i : i + 3]
+        x[i] = 0
+        total += window.sum() + part.sum()
+    return total
+
+
+def written_in_a_branch(x):
+    part = x[: x.argmin() + 1]
+    if x[0] > 0:
+        part += 5
+    else:
+        x[0] = 3
+    return x, part.sum()
+
+
+def doubled(part):
+    part *= 2
+
+
+def written_by_a_helper(x):
+    doubled(x[: x.argmin() + 1])
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [written_through, read_after_a_write, slice_of_a_view, written_on_trips, read_on_trips,
+     written_in_a_branch, written_by_a_helper],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_a_slice_with_a_name_is_a_view(function: Any) -> None:
+    same(function, *[(np.roll(drawn(n, seed=n), n // 2),) for n in (8, 6, 11)], versions=3)
+
+
+def many_functions(x):
+    k = x.argmin() + 2
+    a = x[:, None] * x
+    return (
+        a[:k, :k].sum(), (a[:k] @ x).sum(), a[:, k:].max(axis=1), np.linalg.norm(x[:k]), x[:k][-1],
+        np.flip(x[:k]).sum(), np.cumsum(x[:k])[-1], (a[k:, :k] * x[:k]).sum(), a[:k].T[0, 0],
+        np.outer(x[:k], x[k:]).sum(), np.where(x[:k] > 0, x[:k], 0).mean(), x[:k].astype(int).sum(),
+        (x[:k][::-1] * 2).min(), a[1:, k:][:, 0], np.var(x[k - 1 :]),
+    )  # fmt: skip
+
+
+def test_functions_of_cut_arrays() -> None:
+    same(many_functions, *[(np.append(drawn(n, seed=n), [-9, 1, 2, 3.5]),) for n in (5, 9)])
+
+
+def test_what_a_cut_array_cannot_be_is_said() -> None:
+    def initial(x):
+        return x[x.argmin() :].max(initial=99)
+
+    def unlike(x):
+        return ((x[:, None] * x)[x.argmin() :] * x[x.argmin() :]).sum()
+
+    for function in (initial, unlike):
+        with pytest.raises(TracemillError, match="TM112"):
+            tm.jit(function)(drawn(8))
+
+
+# -- what stays as it is in loops of the graph
+
+
+def exact_integers(x):
+    c, previous, following = 1, 0, 1
+    for i in range(40):
+        c = c * (80 - i) // (i + 1)
+        previous, following = following, previous + following
+        x = np.tanh(x * 0.5 + 1) - np.sin(x) * 0.01 + np.cos(x) * 0.1
+    return c, previous, x
+
+
+def test_integers_that_python_knows_stay_exact() -> None:
+    same(exact_integers, (drawn(5),))
+
+
+class Slotted:
+    __slots__ = ("n",)
+
+
+def other_containers(x):
+    class Own(dict):
+        pass
+
+    own, slotted = Own(n=0), Slotted()
+    slotted.n = 0
+    for _ in range(30):
+        own["n"] += 1
+        slotted.n += 1
+        x = np.tanh(x * 0.99 + 0.1) - x[0] + np.sin(x) * 0.3 + np.cos(x) - np.exp(-x * x) * 0.2
+    return own["n"], slotted.n, x
+
+
+def test_trips_that_are_tried_leave_no_trace_in_containers() -> None:
+    same(other_containers, (drawn(5),))
+
+
+def elements_beside_constants(x):
+    y = np.zeros((x.shape[0], 3))
+    for i in range(x.shape[0] - 1):
+        y[i + 1, 0] = y[i, 0] * 0.5 + x[i]
+        y[i + 1, 1] = y[i, 1] * 0.25 + y[i, -1]
+        y[i, 2] += y[i + 1, 0]
+    return y
+
+
+def test_elements_at_a_known_and_a_run_time_place() -> None:
+    compiled = same(elements_beside_constants, *VECTORS)
+    assert "update_slice" not in compiled.lower(*VECTORS[0]).text
+
+
+def stored_in_integers(y):
+    y[0] = y[1] * 0.5
+    y[1:2] = y[1] * 0.5
+    y[2] = np.sqrt(y[3])
+    return y
+
+
+def test_computed_floats_are_stored_in_integers() -> None:
+    same(stored_in_integers, (np.array([3, 9, 4, 16]),), (np.array([3, -9, 4, 17, 5]),))
