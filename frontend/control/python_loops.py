@@ -46,7 +46,13 @@ def repeat_while(
     tried = _TRIED if can_be_tried(loop.blocks) else 0
     problem: Exception | None = None
     while True:
+        guards = running().sizes.guards
+        last = guards[-1] if guards else None
         truth = asked(test())
+        if trip == _FEW and tried and truth is True and guards and guards[-1] is not last:
+            going_on, _ = _attempt(loop, True, None)  # a size tells how many trips there are
+            if going_on is not None:
+                return going_on()
         can_be_guarded = type(truth) is not bool and can_be_fixed(running(), value_of(truth))
         fixed = fixed or (can_be_guarded and not tried)
         if type(truth) is not bool and not fixed:

@@ -21,7 +21,7 @@ from ..tracing.views import Element, Reshape
 from .axes import one_axis
 from .creation import converted, refuse_unfit, stored
 from .cut import Cut
-from .keys import Subscript, understand
+from .keys import Subscript, element_first, understand
 from .memory_order import after_gather, ordered
 from .movement import view_of
 from .operands import array_of, value_of
@@ -42,6 +42,9 @@ def getitem(array: Any, key: Any) -> Any:
     if type(key) is Cut and key.ndim == 1:
         return key.taking(array)
     key, slices = split(key)
+    if not slices:
+        element, key = element_first(trace, key)
+        found = found if element is None else found.view_by(element)
     subscript = understand(trace, found.tensor_type.shape, key)
     for step in subscript.steps:
         found = found.view_by(step)
@@ -83,6 +86,10 @@ def setitem(array: Any, key: Any, item: Any) -> None:
     key, slices = split(key)
     if slices:
         _assign(getitem(array.seen_by(trace), key), slices, item)
+        return
+    element, rest = element_first(trace, key)
+    if element is not None:
+        setitem(array.seen_by(trace).view_by(element), rest, item)
         return
     subscript = understand(trace, array.tensor_type.shape, key)
     target = array.seen_by(trace)

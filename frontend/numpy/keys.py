@@ -28,7 +28,7 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail
 from ..tracing.tensor import TracedArray, TracedScalar
-from ..tracing.views import Reshape, Slice, Step, Transpose
+from ..tracing.views import Element, Reshape, Slice, Step, Transpose
 from .operands import any_traced, value_of
 from .words import broadcast_shapes
 
@@ -219,6 +219,29 @@ def _places_together(trace: Trace, items: list[Any]) -> list[Any]:
         elif type(items[i]) is int and -_FAR < items[i] < _FAR:
             made[i] = trace.literal(items[i], I64)
     return made
+
+
+def element_first(trace: Trace, key: Any) -> tuple[Element | None, Any]:
+    """A key of integers, some of the run, and slices that leave something out: the integers as a
+    step of their own, and the key for what is left. So a write to part of a row touches that row.
+    """
+    items = key if type(key) is tuple else ()
+    at = [i for i, item in enumerate(items) if _is_integer(item)]
+    if (
+        not any(type(items[i]) in (TracedNumber, TracedScalar) for i in at)
+        or not all(i in at or type(item) is slice for i, item in enumerate(items))
+        or all(i in at or item == slice(None) for i, item in enumerate(items))
+        or at[-1] - at[0] + 1 != len(at)
+    ):
+        return None, key
+    places = tuple([trace.cast(value_of(items[i]), I64) for i in at])
+    return Element(tuple(at), places), tuple([x for i, x in enumerate(items) if i not in at])
+
+
+def _is_integer(item: Any) -> bool:
+    if type(item) in (TracedNumber, TracedScalar):
+        return value_of(item).tensor.dtype.kind == "i"
+    return type(item) is TracedSize or (type(item) is int and -_FAR < item < _FAR)
 
 
 def _normal(item: Any) -> Any:

@@ -171,3 +171,25 @@ def stored_in_integers(y):
 
 def test_computed_floats_are_stored_in_integers() -> None:
     same(stored_in_integers, (np.array([3, 9, 4, 16]),), (np.array([3, -9, 4, 17, 5]),))
+
+
+def parts_of_rows(x):
+    n = x.argmax() % 2
+    a = np.zeros((3, 4, 5)) + x[:5]
+    a[n, 1:3] = 7
+    a[n, :, 0] += 1
+    a[0, n, 1:] *= 2
+    a[n, -1, ::2] = a[n, 0, ::2]
+    a[:, n, 1:] -= 1
+    a[n, 1:, 1] = a[n - 1, :-1, 2]
+    for i in range(x.shape[0] // 4):
+        a[i % 3, :2] = x[i]
+        a[i % 3, i % 4, 1:] += x[i : i + 4]
+    return a, a[n, 1:], a[-1, n, ::-1], a[1:, n, 0], a[n, :2, n]
+
+
+def test_parts_of_rows_at_a_run_time_place() -> None:
+    compiled = same(parts_of_rows, *VECTORS)
+    assert loops(compiled, *VECTORS[0]) == 1
+    with pytest.raises(IndexError, match="TM230"):
+        tm.jit(lambda a, v: a[v.argmax(), 1:])(np.zeros((3, 4)), np.arange(9.0))

@@ -134,3 +134,38 @@ def test_bad_arguments_raise_what_python_raises(text: str) -> None:
     for function in (space["f"], tm.jit(space["f"])):
         with pytest.raises(TypeError):
             function(drawn(20))
+
+
+def counted_by_hand(x, y):
+    k, total = 0, y[0] * 0
+    while k < len(y) - 1:
+        if y[k] < y[k + 1]:
+            total += y[k]
+        k += 1
+    return total, k
+
+
+def from_both_ends(x, y):
+    i, j = 0, len(y) - 1
+    while i < j:
+        y[i], y[j] = y[j], y[i]
+        i += 1
+        j -= 1
+    return y
+
+
+def bound_is_known(x, y):
+    k = 0
+    while k < 20:
+        y = y * 0.5 + k
+        k += 1
+    return np.zeros(k) + y[0]
+
+
+@pytest.mark.parametrize(
+    "function", [counted_by_hand, from_both_ends, bound_is_known], ids=lambda f: f.__name__
+)
+def test_a_while_loop_that_a_size_ends(function: Any) -> None:
+    calls = [(drawn(n, 3, seed=n), drawn(n, seed=n)) for n in (60, 400, 1000)]
+    compiled = same(function, *calls)
+    assert loops(compiled, *calls[0], kind="while") == (function is not bound_is_known)

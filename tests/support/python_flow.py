@@ -56,6 +56,6 @@ def drawn(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def loops(compiled: Any, *args: Any) -> int:
-    """How many loops the graph of this call has."""
-    return str(compiled.lower(*args).text).count(" = for ")
+def loops(compiled: Any, *args: Any, kind: str = "for") -> int:
+    """How many loops of a kind the graph of this call has."""
+    return str(compiled.lower(*args).text).count(f" = {kind} ")
