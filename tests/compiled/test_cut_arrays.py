@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from python_flow import drawn, same
+from python_flow import drawn, loops, same
 from tracemill import TracemillError
 
 pytestmark = pytest.mark.cpu
