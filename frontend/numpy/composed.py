@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from tracemill.compiler.dims import product
 from tracemill.compiler.types import BF16, BOOL, F32
 
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
 from .axes import one_axis
+from .creation import asarray
 from .memory_order import ordered
 from .movement import view_of
 from .operands import MISSING, common_dtype, integer_limits, is_traced, value_of
@@ -120,6 +122,7 @@ def fix(x: Any, out: Any = None) -> Any:
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """np.isclose"""
+    b = float(b) if isinstance(b, int) else asarray(b, common_dtype(b, 1.0).numpy)
     near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b))
     close = (near & np.isfinite(b)) | np.equal(a, b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
@@ -180,12 +183,14 @@ def nan_to_num(
 
 def isposinf(x: Any, out: Any = None) -> Any:
     """np.isposinf"""
-    return np.equal(x, np.inf)
+    x = asarray(x)
+    return np.logical_and(np.isinf(x), np.logical_not(np.signbit(x)), out)
 
 
 def isneginf(x: Any, out: Any = None) -> Any:
     """np.isneginf"""
-    return np.equal(x, -np.inf)
+    x = asarray(x)
+    return np.logical_and(np.isinf(x), np.signbit(x), out)
 
 
 def sinc(x: Any) -> Any:
@@ -198,7 +203,8 @@ def sinc(x: Any) -> Any:
 
 def angle(z: Any, deg: bool = False) -> Any:
     """np.angle"""
-    made = np.arctan2(np.imag(z), np.real(z)) if iscomplexobj(z) else np.arctan2(0.0, z)
+    z = asarray(z)
+    made = np.arctan2(np.imag(z), np.real(z)) if iscomplexobj(z) else np.arctan2(0, z)
     return made * (180 / np.pi) if deg else made
 
 
@@ -252,7 +258,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         order[:2] = [1, 0]
     made = []
     for axis, value in zip(order, values):
-        count = value.tensor.shape[0] if value.tensor.rank else 1
+        count = product(value.tensor.shape)
         made.append(reshape(trace, value, [count if i == axis else 1 for i in range(len(values))]))
     if not sparse and made:
         common = broadcast_shapes(trace, [m.tensor.shape for m in made])

@@ -38,9 +38,10 @@ def _diagonal(a: Any, offset: Any, axis1: int, axis2: int) -> TracedArray:
         raise ValueError("axis1 and axis2 cannot be the same")
     moved = moveaxis(array, (axis1, axis2), (-2, -1))
     rows, columns = moved.tensor_type.shape[-2:]
-    first, second = (0, offset) if offset >= 0 else (-offset, 0)
     sizes = trace.sizes
     reason = "the length of a diagonal"
+    by = size_argument(offset)
+    first, second = (0, by) if sizes.at_least(by, 0, reason) else (-by, 0)
     height, width = rows - first, columns - second
     length = height if sizes.at_least(width, height, reason) else width
     if not sizes.at_least(length, 0, reason):

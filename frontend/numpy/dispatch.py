@@ -42,6 +42,7 @@ from . import (
     ranges,
     rare,
     reductions,
+    rolling,
     searching,
     signals,
     sorting,
@@ -54,7 +55,7 @@ from .operands import as_number, common_dtype
 from .unsized import Unsized
 
 _FAMILIES = (
-    creation, ranges, movement, conversion, diagonals, joining, padding, reductions, statistics,
+    creation, ranges, movement, conversion, diagonals, joining, rolling, padding, reductions, statistics,
     sorting, searching, order_statistics,
     linear, einsum, indexing, queries, composed, nan_aware, pieces, signals,
     calling,

@@ -19,7 +19,7 @@ from .linear import contract, need_equal
 from .memory_order import in_order
 from .movement import transpose as axes_moved
 from .movement import view_of
-from .operands import common_dtype, is_traced, value_of
+from .operands import dtype_as_arrays, is_traced, value_of
 from .ufuncs import deliver
 from .words import broadcast_shapes, reshape, spread, transpose
 
@@ -35,7 +35,7 @@ def einsum(
     """np.einsum, operands contracted two at a time from left to right."""
     trace = running()
     text, items = _einsum_text(operands)
-    found = require_dtype(dtype) if dtype is not None else common_dtype(*items)
+    found = require_dtype(dtype) if dtype is not None else dtype_as_arrays(*items)
     values = [trace.cast(value_of(item), found) for item in items]
     inputs, output = _einsum_labels(text, [v.tensor.rank for v in values])
     if out is None and len(items) == 1 and _is_view(inputs[0], output, values[0], items[0]):

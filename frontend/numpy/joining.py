@@ -1,6 +1,6 @@
-"""Several arrays into one, one into several, and repetition: concatenate, split, tile, pad, roll.
+"""Several arrays into one, one into several, and repetition: concatenate, split, tile, repeat.
 
-Not here: views (movement.py).
+Not here: views (movement.py), pad (padding.py), roll (rolling.py).
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.dims import Dim, Size, floor_divide
+from tracemill.compiler.dims import Size, floor_divide
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import I64
 
 from ..tracing.concrete import known
-from ..tracing.integer import TracedSize, plain_size
+from ..tracing.integer import TracedSize
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh
 from ..tracing.views import Slice
 from .axes import one_axis, size_argument
 from .memory_order import ordered
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, view_of
-from .operands import common_dtype, is_traced, value_of
+from .operands import array_of, common_dtype, value_of
 from .ufuncs import deliver
-from .words import reshape, slice_axis
+from .words import reshape
 
 
 def concatenate(
@@ -123,9 +122,7 @@ def column_stack(tup: Any) -> Any:
 
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """np.append"""
-    return (
-        concatenate((arr, values), axis) if axis is not None else concatenate((arr, values), None)
-    )
+    return concatenate((array_of(arr), array_of(values)), axis)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
@@ -207,55 +204,6 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
     return tuple(moveaxis(x, axis, 0))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """np.roll"""
-    trace = running()
-    value = value_of(a)
-    if axis is None:
-        flat = reshape(trace, value, (_count(value),))
-        rolled = _roll_axis(trace, flat, shift, 0)
-        return fresh(trace, reshape(trace, rolled, value.tensor.shape))
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
-    shifts = shift if isinstance(shift, tuple | list) else (shift,)
-    if len(axes) != len(shifts):
-        longest = max(len(axes), len(shifts))
-        axes, shifts = (tuple(s) * (longest if len(s) == 1 else 1) for s in (axes, shifts))
-    for one, by in zip(axes, shifts):
-        value = _roll_axis(trace, value, by, one_axis(one, value.tensor.rank))
-    return ordered(fresh(trace, value), [a])
-
-
-def _roll_axis(trace: Trace, value: Value, shift: Any, axis: int) -> Value:
-    extent = value.tensor.shape[axis]
-    if extent == 0 or extent == 1:
-        return value
-    if is_traced(shift) and type(shift) is not TracedSize and known(trace, value_of(shift)) is None:
-        return _roll_by_value(trace, value, value_of(shift), axis)
-    by = plain_size(shift)
-    if by == 0:
-        return value
-    if isinstance(extent, Dim) and trace.sizes.equal(extent, 0, "an axis is rolled"):
-        return value
-    forward = trace.sizes.at_least(by, 0, "the direction of a roll")
-    distance = by if forward else -by
-    if trace.sizes.at_least(distance, extent, "a roll is shorter than its axis"):
-        distance = distance % extent
-    rest = extent - distance
-    first = rest if forward else distance
-    head = slice_axis(trace, value, axis, 0, first)
-    tail = slice_axis(trace, value, axis, first, extent - first)
-    made: Value = trace.emit("concatenate", tail, head, axis=axis)
-    return made
-
-
-def _roll_by_value(trace: Trace, value: Value, shift: Value, axis: int) -> Value:
-    extent = value.tensor.shape[axis]
-    index = trace.emit("sub", trace.emit("iota", size=extent), trace.cast(shift, I64))
-    index = trace.emit("remainder", index, trace.size_value(extent))
-    made: Value = trace.emit("gather", value, index, axes=(axis,))[0]
-    return made
-
-
 def tile(A: Any, reps: Any) -> Any:
     """np.tile"""
     trace = running()
@@ -307,7 +255,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.concatenate: concatenate, np.concat: concatenate, np.stack: stack, np.vstack: vstack,
     np.hstack: hstack, np.dstack: dstack, np.column_stack: column_stack, np.append: append,
     np.split: split, np.array_split: array_split, np.hsplit: hsplit, np.vsplit: vsplit,
-    np.unstack: unstack, np.roll: roll, np.tile: tile, np.repeat: repeat,
+    np.unstack: unstack, np.tile: tile, np.repeat: repeat,
 }  # fmt: skip
 
 METHODS: dict[str, Any] = {"repeat": repeat}

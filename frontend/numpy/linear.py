@@ -19,7 +19,7 @@ from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
 from .axes import one_axis
 from .memory_order import in_order
-from .operands import common_dtype, value_of, weak_type
+from .operands import array_of, dtype_as_arrays, value_of, weak_type
 from .ufuncs import call as multiply
 from .ufuncs import deliver
 from .words import broadcast_shapes, expand, reshape, spread, transpose
@@ -41,7 +41,7 @@ def contract(
 
 
 def _pair(trace: Trace, a: Any, b: Any, dtype: Any = None) -> tuple[Value, Value]:
-    found = require_dtype(dtype) if dtype is not None else common_dtype(a, b)
+    found = require_dtype(dtype) if dtype is not None else dtype_as_arrays(a, b)
     return trace.cast(value_of(a), found), trace.cast(value_of(b), found)
 
 
@@ -264,7 +264,7 @@ def cross(
     """np.cross of vectors of three components."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    x, y = (np.moveaxis(array_of(v), place, -1) for v, place in ((a, axisa), (b, axisb)))
     trace = running()
     for item in (x, y):
         if not trace.sizes.equal(

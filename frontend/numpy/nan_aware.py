@@ -55,8 +55,7 @@ def _summing(function: _Handler, identity: int) -> _Handler:
         initial: Any = MISSING,
         where: Any = MISSING,
     ) -> Any:
-        if _has_nan(a):
-            a = _replaced(a, identity)[0]
+        a = _replaced(a, identity)[0] if _has_nan(a) else asarray(a)
         keywords = _with(where, keepdims=keepdims, initial=initial)
         return function(a, axis=axis, dtype=dtype, out=out, **keywords)
 
@@ -67,8 +66,7 @@ def _scanning(function: _Handler, identity: int) -> _Handler:
     """nancumsum, nancumprod"""
 
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        if _has_nan(a):
-            a = _replaced(a, identity)[0]
+        a = _replaced(a, identity)[0] if _has_nan(a) else asarray(a)
         return function(a, axis=axis, dtype=dtype, out=out)
 
     return handler
@@ -87,7 +85,7 @@ def _extreme(function: _Handler, neutral: float) -> _Handler:
     ) -> Any:
         if not _has_nan(a) and value_of(a).tensor.dtype is not BF16:
             keywords = _with(where, keepdims=keepdims, initial=initial)
-            return function(a, axis=axis, out=out, **keywords)
+            return function(asarray(a), axis=axis, out=out, **keywords)
         _no_complex(a, function.__name__)
         filled, mask = _replaced(a, neutral)
         made = function(filled, axis=axis, **_with(where, keepdims=keepdims, initial=initial))

@@ -144,7 +144,7 @@ def weak_type(item: Any) -> Any:
 
 
 def _own_type(item: Any) -> np.dtype[Any]:
-    """The dtype of a part of a list, where Python numbers are not weak."""
+    """The dtype of a part of a list or of ``np.asarray``, where Python numbers are not weak."""
     found = weak_type(item)
     return found if isinstance(found, np.dtype) else np.asarray(found).dtype
 
@@ -164,6 +164,11 @@ def not_an_array(item: Any) -> Exception:
 def common_dtype(*items: Any) -> DType:
     """NumPy's promotion of array-likes, Python numbers weak."""
     return require_dtype(np.result_type(*[weak_type(item) for item in items]))
+
+
+def dtype_as_arrays(*items: Any) -> DType:
+    """Promotion where NumPy makes arrays of its arguments first: Python numbers are not weak."""
+    return require_dtype(np.result_type(*[_own_type(item) for item in items]))
 
 
 def as_number(item: TracedSize) -> TracedNumber:

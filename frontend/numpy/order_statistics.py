@@ -15,9 +15,10 @@ import numpy as np
 from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.records import dataclass
-from tracemill.compiler.types import I64
+from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.concrete import require
+from ..tracing.number import weak_kind
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh, result
 from .axes import all_axes, kept_shape
@@ -126,7 +127,7 @@ def percentile(
 def asked_percentiles(a: Any, q: Any, method: str, weights: Any) -> Asked:
     """What a call of np.percentile asks for."""
     share: Any = np.true_divide(fresh(running(), value_of(q)), 100)
-    return _asked(a, share.value, type(q) in (int, float), method, weights, "Percentiles", 100)
+    return _asked(a, share.value, _is_weak(q), method, weights, "Percentiles", 100)
 
 
 def quantile(
@@ -146,7 +147,15 @@ def quantile(
 
 def asked_quantiles(a: Any, q: Any, method: str, weights: Any) -> Asked:
     """What a call of np.quantile asks for."""
-    return _asked(a, value_of(q), type(q) in (int, float), method, weights, "Quantiles", 1)
+    trace, parts = running(), value_of(q)
+    if parts.tensor.dtype is BOOL:  # NumPy multiplies it by integers first
+        parts = trace.cast(parts, I64)
+    return _asked(a, parts, _is_weak(q), method, weights, "Quantiles", 1)
+
+
+def _is_weak(q: Any) -> bool:
+    """Whether the quantile asked for is one int or float of Python, known or traced."""
+    return weak_kind(q) in (int, float)
 
 
 def _asked(

@@ -19,7 +19,7 @@ from ..tracing.integer import TracedSize
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedScalar, fresh, result
 from .axes import size_argument
-from .operands import common_dtype, is_traced, value_of
+from .operands import common_dtype, dtype_as_arrays, is_traced, value_of
 from .words import full as full_value
 from .words import sequence, spread
 
@@ -195,9 +195,9 @@ def geomspace(
     """np.geomspace: a first number that is negative or complex is turned onto the positive axis,
     and the sequence back, as NumPy does it."""
     trace = running()
-    kinds = common_dtype(start, stop, 1.0)
-    if dtype is not None:
-        kinds = require_dtype(np.result_type(kinds.numpy, require_dtype(dtype).numpy))
+    wanted = require_dtype(float if dtype is None else dtype).numpy
+    own = (dtype_as_arrays(item).numpy for item in (start, stop))
+    kinds = require_dtype(np.result_type(*own, 1.0, wanted))
     ends = [trace.cast(value_of(item), kinds) for item in (start, stop)]
     first, last = (cast(Any, result(trace, end)) for end in ends)
     for end in (first, last):

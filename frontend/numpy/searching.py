@@ -23,7 +23,7 @@ from ..tracing.integer import plain_size, user_size
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import fresh, result
 from .axes import size_argument
-from .operands import value_of
+from .operands import array_of, value_of
 from .ranges import linspace
 from .words import flip, full, reshape, slice_axis
 
@@ -154,16 +154,20 @@ def histogram(
     """np.histogram"""
     trace = running()
     value = _flat_numbers(trace, a)
-    heavy = None
+    heavy, of_bools = None, False
     if weights is not None:
         heavy = value_of(weights)
         if not _same_shape(trace, heavy, value_of(a)):
             raise ValueError("weights should have the same shape as a.")
         heavy = reshape(trace, heavy, (product(heavy.tensor.shape),))
-        if heavy.tensor.dtype is BOOL:
+        if of_bools := heavy.tensor.dtype is BOOL:
+            if isinstance(bins, list | tuple) or np.ndim(bins):  # NumPy adds sums, which are integers, to an array of bools
+                raise fail("TM248", "np.histogram takes no bools as weights of bins given by edges",
+                           hint="give the weights as integers")  # fmt: skip
             heavy = trace.cast(heavy, I64)
     edges = _edges(trace, value, bins, range)
-    counts = fresh(trace, _in_bins(trace, value, edges, heavy))
+    found = _in_bins(trace, value, edges, heavy)
+    counts = fresh(trace, trace.cast(found, BOOL) if of_bools else found)
     given = fresh(trace, edges)
     if density:
         widths = np.diff(given).astype(float)
@@ -227,6 +231,7 @@ def _edges(trace: Trace, value: Value, bins: Any, range: Any) -> Value:
             f"the number of bins that bins={bins!r} chooses is known only at run time",
             hint="give the number of bins, or their edges",
         )
+    bins = array_of(bins) if isinstance(bins, list | tuple) else bins
     if np.ndim(bins) > 1:
         raise ValueError("`bins` must be 1d, when an array")
     if np.ndim(bins) == 1:

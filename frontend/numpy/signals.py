@@ -11,11 +11,12 @@ import numpy as np
 
 from tracemill.compiler.types import BOOL, I64
 
+from ..tracing.concrete import known
 from ..tracing.state import fail, running
 from ..tracing.tensor import fresh
 from .axes import listed_axes
 from .creation import asarray
-from .operands import MISSING, common_dtype, is_traced, value_of
+from .operands import MISSING, common_dtype, value_of
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
@@ -160,22 +161,29 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 def polyval(p: Any, x: Any) -> Any:
     """np.polyval: Horner's rule, the highest power first."""
-    coefficients = list(p) if not is_traced(p) else [p[i] for i in range(_fixed(p))]
-    x = asarray(x)
+    p, x = asarray(p), asarray(x)
+    if p.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
     made = np.zeros_like(x)
-    for coefficient in coefficients:
+    for coefficient in _coefficients(p):
         made = made * x + coefficient
     return made
 
 
+def _coefficients(p: Any) -> list[Any]:
+    """The elements of the first axis; as numbers where they are known."""
+    found = known(running(), value_of(p))
+    return [p[i] for i in range(_fixed(p))] if found is None else list(found)
+
+
 def polynomial_value(x: Any, c: Any, tensor: bool = True) -> Any:
     """np.polynomial.polynomial.polyval of one polynomial, the lowest power first."""
-    array = asarray(c)
+    array = np.atleast_1d(asarray(c))
     if array.ndim != 1:
         raise fail("TM111", "polyval of several polynomials at once is not supported")
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
-    x = asarray(x)
+    x = x if isinstance(x, int | float | complex) else asarray(x)  # numbers stay weak
     count = _fixed(array)
     made = array[-1] + x * 0
     for i in range(2, count + 1):
@@ -204,7 +212,8 @@ def cov(
         raise fail("TM111", "np.cov with weights is not supported")
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    if np.ndim(m) > 2 or (y is not None and np.ndim(y) > 2):
+    m, y = asarray(m), None if y is None else asarray(y)
+    if m.ndim > 2 or (y is not None and y.ndim > 2):
         raise ValueError("m has more than 2 dimensions")
     parts = [p for p in (m, y) if p is not None]
     work = np.result_type(*[value_of(p).tensor.dtype.numpy for p in parts], np.float64)

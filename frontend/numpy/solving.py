@@ -164,7 +164,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         raise ValueError("`tol` and `rtol` can't be both set.")
     array = asarray(A)
     if array.ndim < 2:
-        return np.any(array != 0).astype(int)
+        some = np.any(array != 0).astype(int)
+        return running().dispatch.python_number(value_of(some))
     s = svd(array, compute_uv=False, hermitian=hermitian)
     if tol is None:
         if rtol is None:

@@ -19,7 +19,7 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
 from .memory_order import in_asked_order
-from .operands import integer_limits, value_of
+from .operands import array_of, integer_limits, value_of
 from .promotion import COMPARISONS, Loop, loop_for
 from .shared_outputs import final_contents
 from .words import broadcast_to, full
@@ -118,9 +118,9 @@ def out_array(out: Any) -> TracedArray:
 def outer(ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
     """``ufunc.outer(a, b)``."""
     trace = running()
-    left, right = value_of(a), value_of(b)
-    shape = (*left.tensor.shape, *(1,) * right.tensor.rank)
-    return call(ufunc, (result(trace, trace.emit("reshape", left, shape=shape)), b), **keywords)
+    left, right = value_of(a), array_of(b)  # arrays first, so that Python numbers are not weak
+    shape = (*left.tensor.shape, *(1,) * right.ndim)
+    return call(ufunc, (result(trace, trace.emit("reshape", left, shape=shape)), right), **keywords)
 
 
 def _operands(trace: Trace, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any], bool]:

@@ -21,6 +21,7 @@ from tracemill.compiler.ir.graph import Location
 from .guards import SizeGuard
 
 Place = Callable[[], Location | None]
+_BEYOND_SIZES = 2**62  # sizes are computed in 64 bits when a call runs, and none comes near this
 
 
 class Sizes:
@@ -183,7 +184,9 @@ class Sizes:
         if isinstance(difference, int):
             return difference >= 0
         part, offset = _split(difference)
-        if offset >= 0 and all(c > 0 and _not_negative(t) for t, c in part.terms):
+        if offset >= _BEYOND_SIZES or offset >= 0 and all(
+            c > 0 and _not_negative(t) for t, c in part.terms
+        ):
             return True
         bound = self._lower.get(part)
         if bound is not None and bound + offset >= 0:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from traced import assert_same
+from traced import assert_same, trace_function
 
 # x: (3, 4), y: (4,), i: three integers below 3, v: (9,), k: (3, 4) integers, b: (3, 4) bools
 EXPRESSIONS = """
@@ -178,6 +178,11 @@ np.real_if_close(x); np.array_equiv(x, x[:1]); np.array_equiv(y, v); np.isfortra
 [e * p[0] for p, e in np.ndenumerate(x)]; np.common_type(x, k); np.mintypecode([x, "F"])
 (np.isscalar(x[0, 0]), np.isscalar(x), np.iterable(x)); np.promote_types(k.dtype, "f4")
 np.unique([3, 1, 3]) * y[0]; np.argwhere(np.eye(2)) + i[0]; np.setdiff1d(np.arange(4), [1]) + i[0]
+np.isclose(b, b); np.allclose(b, True); np.isclose(k.astype(np.uint8), 250, atol=20); np.meshgrid(x, y)
+np.quantile(v, True); np.quantile(y, False, method="hazen"); np.percentile(v, True)
+np.quantile(k, np.array([True, False])); np.histogram(y, weights=y > 1); np.histogram(v, [0, 1], weights=v)
+np.histogram(y, 3, weights=y > 1, density=True); np.polyval(v, y); np.linalg.matrix_rank(v)
+np.isneginf(np.log(x)); np.isposinf(-np.log(x)); np.isneginf(v, v > 0); np.angle(k, True); np.nansum([k[0], i[:1]])
 """.replace("\n", ";").split(";")  # fmt: skip
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
@@ -216,3 +221,15 @@ def test_an_expression_equals_numpy_in_every_layout(expression: str) -> None:
     captured = {name: plain[name] for name in ("y", "v", "b")}
     inner.__globals__.update(captured)
     assert_same(inner, plain["x"], plain["k"], plain["i"])
+
+
+def test_the_place_of_a_diagonal_may_be_an_argument_or_a_size() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    for offset in (0, 2, -1, 5, True):
+        assert_same(lambda x, k: (np.diag(x, k), np.trace(x, k), x.diagonal(k)), x, offset)
+    assert_same(lambda x: (np.diagonal(x, x.shape[0]), np.diag(x, 1 - len(x))), x)
+
+
+def test_a_histogram_by_edges_takes_no_bools_as_weights() -> None:
+    with pytest.raises(TypeError):
+        trace_function(lambda x: np.histogram(x, [0.0, 1, 2], weights=x > 1), np.arange(3.0))

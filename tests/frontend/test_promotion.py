@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -93,3 +94,47 @@ def test_reductions_accumulate_in_numpy_s_dtypes() -> None:
         x = operand(code)
         for name in ("sum", "prod", "mean", "var", "std", "max", "min", "cumsum", "cumprod", "any"):
             assert_same(lambda x, n=name: getattr(np, n)(x), x)
+
+
+# What NumPy computes by np.asarray first, where a Python number or list brings its own dtype.
+BY_ARRAYS: list[Callable[[Any, Any], Any]] = [
+    lambda x, k: np.dot(x, k), lambda x, k: np.dot(k, x), lambda x, k: x.dot(k),
+    lambda x, k: np.inner(k, x), lambda x, k: np.vdot(x[:1], k), lambda x, k: np.kron(x, k),
+    lambda x, k: np.outer(k, x), lambda x, k: np.tensordot(x, k, 0),
+    lambda x, k: np.linalg.multi_dot([x, k]), lambda x, k: np.einsum("i,->i", x, k),
+    lambda x, k: np.multiply.outer(x, k), lambda x, k: np.true_divide.outer(k, x),
+    lambda x, k: np.append(x, k), lambda x, k: np.append(k, x), lambda x, k: np.append(x, [k]),
+    lambda x, k: np.geomspace(x, k, 3), lambda x, k: np.geomspace(k, x, 3, dtype=np.float32),
+    lambda x, k: np.geomspace(x, x, 3), lambda x, k: np.linspace(x, k, 3),
+    lambda x, k: np.polyval([1, k], x), lambda x, k: np.polyval(x, k), lambda x, k: np.polyval(x, x),
+    lambda x, k: np.polynomial.polynomial.polyval(k, x), lambda x, k: np.cov(x, [1, k, 3]),
+    lambda x, k: np.polynomial.polynomial.polyval([k], x), lambda x, k: np.cross([k, 2, 3], x),
+    lambda x, k: np.concatenate((x, k), axis=None), lambda x, k: np.hstack((x, k)),
+    lambda x, k: np.where(x > 1, x, k), lambda x, k: np.isclose(x, k), lambda x, k: np.isclose(k, x),
+    lambda x, k: np.angle(x, True), lambda x, k: np.angle([x[0], k]),
+    lambda x, k: np.percentile(x, k), lambda x, k: np.nanpercentile(x, k),
+    lambda x, k: np.percentile(x, [k]), lambda x, k: np.quantile(x, k - k),
+    lambda x, k: np.nanmax([x[0], k]), lambda x, k: np.linalg.matrix_rank(x),
+    lambda x, k: np.histogram(x, weights=[k, k, k]), lambda x, k: np.polyadd(x, k),
+    lambda x, k: np.isneginf(x, np.empty_like(x)), lambda x, k: np.isposinf(x),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", "? b B e f".split())
+@pytest.mark.parametrize("number", [2.5, 2, True])
+def test_a_number_beside_an_array_is_weak_only_where_numpy_computes_with_it_as_it_is(
+    number: Any, code: str
+) -> None:
+    x = np.array([1, 2, 3]).astype(code)
+    for function in BY_ARRAYS:
+        for args, call in (((x, number), function), ((x,), lambda x, f=function: f(x, number))):
+            if not isinstance(outcome(call, args)[0], Exception):
+                assert_same(call, *args)
+
+
+def test_a_list_beside_an_array_brings_its_own_dtype() -> None:
+    for code in "befF":
+        x = np.array([1, 2, 3]).astype(code)
+        for row in ([1, 2, 3], [1.5, 2, 3], [True, False, True]):
+            for function in (np.dot, np.inner, np.vdot, np.kron, np.outer, np.append, np.polyval):
+                assert_same(lambda x, f=function, row=row: (f(x, row), f(row, x)), x)
