@@ -124,6 +124,8 @@ HELP: Mapping[str, str] = {
     "numbers do not count from the end.",
     "TM266": "`np.asarray_chkfinite` lets only finite numbers through. `np.isfinite(x)` says where "
     "the others are.",
+    "TM267": "`generator.integers(low, high)` draws from `low` up to and without `high`: `low` is "
+    "below `high`, both are single integers, and the type that is asked for (`dtype=`) holds all.",
     "TM270": "The matrix has no inverse: a row is a sum of multiples of the others, or is zero. "
     "`np.linalg.lstsq` and `np.linalg.pinv` give the nearest solution.",
     "TM271": "A Cholesky factor needs a symmetric (Hermitian) matrix whose eigenvalues are all "

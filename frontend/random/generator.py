@@ -2,7 +2,7 @@
 
 Invariants: state is ``[key, counter]``; a draw of n numbers takes n counters (normal in float64:
 2n), in C order of the result; equal seeds give equal numbers, inside a trace and outside.
-Not here: the rounds (the op `philox`).
+Not here: the rounds (the op `philox`), bounds and shapes that are given (arguments.py).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..compiled import jit
-from ..compiler.errors import error
-from ..compiler.types import F32, F64, U64, DType
+from ..compiler.types import F32, F64, DType
 from ..lifted import counted
-from ..numpy.operands import value_of
+from ..numpy.operands import array_of, is_traced, value_of, weak_type
 from ..runtime.store import VariableStore
 from ..tracing.state import current, fail, require_dtype, running
-from ..tracing.tensor import fresh, result
+from ..tracing.tensor import fresh
 from ..variable import Variable
+from .arguments import as_u64, bounds_of, integer_type, shape_of
 
 
 class Generator:
@@ -42,37 +42,79 @@ class Generator:
         (key,) = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         self.state = Variable(np.array([key, 0], np.uint64), name, store=store)
 
-    def random(self, shape: Any = (), dtype: Any = np.float64) -> Any:
+    def random(self, shape: Any = None, dtype: Any = np.float64, *, size: Any = None) -> Any:
         """Uniform in [0, 1)."""
-        return self._run("_random", _shape(shape), np.dtype(dtype))
+        return self._run("_random", shape_of(shape, size), np.dtype(dtype))
 
     def uniform(
-        self, low: Any = 0.0, high: Any = 1.0, shape: Any = (), dtype: Any = np.float64
-    ) -> Any:
+        self, low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = np.float64, *,
+        size: Any = None,
+    ) -> Any:  # fmt: skip
         """Uniform in [low, high)."""
-        return self._run("_uniform", _shape(shape), np.dtype(dtype), low, high)
+        return self._run("_uniform", shape_of(shape, size), np.dtype(dtype), low, high)
 
     def normal(
-        self, mean: Any = 0.0, deviation: Any = 1.0, shape: Any = (), dtype: Any = np.float64
-    ) -> Any:
+        self, mean: Any = 0.0, deviation: Any = 1.0, shape: Any = None, dtype: Any = np.float64, *,
+        size: Any = None,
+    ) -> Any:  # fmt: skip
         """Normal with this mean and standard deviation."""
-        return self._run("_normal", _shape(shape), np.dtype(dtype), mean, deviation)
+        return self._run("_normal", shape_of(shape, size), np.dtype(dtype), mean, deviation)
 
-    def integers(self, low: int, high: int, shape: Any = (), dtype: Any = np.int64) -> Any:
-        """Integers from `low` up to and without `high`, each equally likely to 2**-32."""
-        kind = require_dtype(dtype)
-        least = -(2 ** (kind.bits - 1)) if kind.kind == "i" else 0
-        if not kind.is_integer or not least <= low < high <= least + 2**kind.bits:
-            raise fail("TM203", f"no integers of {kind.name} from {low} up to {high}")
-        return self._run("_integers", _shape(shape), np.dtype(dtype), int(low), int(high))
+    def integers(
+        self, low: Any, high: Any = None, shape: Any = None, dtype: Any = np.int64, *,
+        size: Any = None,
+    ) -> Any:  # fmt: skip
+        """Integers from `low` up to and without `high`, each equally likely to 2**-32; from 0 up
+        to and without the only bound that is given. Bounds may be known at run time only."""
+        kind, sizes = integer_type(dtype), shape_of(shape, size)
+        if current() is None:
+            low, high = bounds_of(kind, low, high)
+        return self._run("_integers", sizes, kind.numpy, low, high)
 
-    def bernoulli(self, p: Any = 0.5, shape: Any = ()) -> Any:
+    def bernoulli(self, p: Any = 0.5, shape: Any = None, *, size: Any = None) -> Any:
         """True with probability `p`."""
-        return self.random(shape) < p
+        return self.random(shape, size=size) < p
 
-    def bits(self, shape: Any = ()) -> Any:
+    def bits(self, shape: Any = None, *, size: Any = None) -> Any:
         """Uniform 64-bit integers (uint64)."""
-        return self._run("_bits", _shape(shape), np.dtype(np.uint64))
+        return self._run("_bits", shape_of(shape, size), np.dtype(np.uint64))
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, *, shape: Any = None
+    ) -> Any:
+        """Rows of `a`, or integers below `a`, each as likely as any other at every draw."""
+        if not replace or p is not None:
+            what, hint = (
+                ("without replacement", "permutation(a)[:n] draws n of them")
+                if p is None
+                else ("with p=", "np.searchsorted(np.cumsum(p), generator.random(n)) are places")
+            )
+            raise fail("TM111", f"a choice {what} is not supported", hint=hint)
+        sizes = shape_of(shape, size)
+        if np.ndim(a) == 0:
+            if np.result_type(weak_type(a)).kind not in "iu":
+                raise ValueError(f"a must be a sequence or an integer, got {a!r:.80}")
+            return self.integers(a, shape=sizes)
+        rows = _rows(a)
+        return rows[self.integers(rows.shape[0], shape=sizes)]
+
+    def permutation(self, x: Any) -> Any:
+        """The rows of `x`, or the integers below `x`, in random order."""
+        if np.ndim(x) == 0:
+            return self._order(x)
+        rows = _rows(x)
+        return rows[self._order(rows.shape[0])]
+
+    def shuffle(self, x: Any) -> None:
+        """Put the rows of an array into random order, in place."""
+        if not isinstance(x, np.ndarray) or np.ndim(x) == 0:
+            raise TypeError(f"shuffle() puts the rows of an array into order, got {x!r:.80}")
+        rows = _rows(x)
+        rows[...] = rows[self._order(rows.shape[0])]
+
+    def _order(self, count: Any) -> Any:
+        """The integers below `count` in random order: the places of random bits in theirs."""
+        return self._run("_places", shape_of(count, None), np.dtype(np.uint64))
 
     # -- inside a trace
 
@@ -85,7 +127,7 @@ class Generator:
         count = math.prod(shape)
         index = counted(count, np.uint64) + counter
         drawn = trace.emit("philox", value_of(index), value_of(key))
-        taken = counter + value_as_u64(count)
+        taken = counter + as_u64(count)
         self.state.assign(np.stack([key, taken]))
         return np.reshape(fresh(trace, drawn), shape)
 
@@ -111,33 +153,46 @@ class Generator:
         turn = np.cos(second.astype(working.numpy) * (scale * 2 * math.pi))
         return (mean + deviation * (radius * turn)).astype(dtype)
 
-    def _integers(self, shape: tuple[Any, ...], dtype: Any, low: int, high: int) -> Any:
+    def _integers(self, shape: tuple[Any, ...], dtype: Any, low: Any, high: Any) -> Any:
+        low, high = bounds_of(require_dtype(dtype), low, high)
         bits = self._bits(shape, dtype)
-        span = (high - low) % 2**64
-        offset = bits % np.uint64(span) if span else bits
-        return (offset + np.uint64(low % 2**64)).astype(dtype)
+        first = as_u64(low)
+        if is_traced(low) or is_traced(high):
+            offset = bits % (as_u64(high) - first)
+        else:
+            span = (high - low) % 2**64
+            offset = bits % np.uint64(span) if span else bits
+        return (offset + first).astype(dtype)
+
+    def _places(self, shape: tuple[Any, ...], dtype: Any) -> Any:
+        return np.argsort(self._bits(shape, dtype))
 
     # -- outside
 
     def _run(self, method: str, shape: tuple[Any, ...], dtype: Any, *numbers: Any) -> Any:
-        if not (require_dtype(dtype).is_float or method in ("_bits", "_integers")):
+        if not (require_dtype(dtype).is_float or method in _OF_INTEGERS):
             raise fail("TM202", f"draws floating numbers, not {dtype}")
         if current() is not None:
             return getattr(self, method)(shape, dtype, *numbers)
-        return self._compiled(method, shape, dtype, numbers)()
+        if any(type(n) is int and not -(2**63) <= n < 2**63 for n in numbers):
+            return self._compiled(method, shape, dtype, numbers)()
+        return self._compiled(method, shape, dtype)(*numbers)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  a generator lives as long as its program
     def _compiled(
-        self, method: str, shape: tuple[Any, ...], dtype: Any, numbers: tuple[Any, ...]
-    ) -> Callable[[], Any]:
+        self, method: str, shape: tuple[Any, ...], dtype: Any, fixed: tuple[Any, ...] = ()
+    ) -> Callable[..., Any]:
+        """A draw; of numbers that are no arguments of compiled functions, `fixed` holds them."""
         draw = getattr(self, method)
-        return jit(lambda: draw(shape, dtype, *numbers))
+        return jit(lambda *numbers: draw(shape, dtype, *fixed, *numbers))
 
 
-def value_as_u64(count: Any) -> Any:
-    """A size, known or not, as a traced uint64."""
-    trace = running()
-    return result(trace, trace.cast(value_of(count), U64))
+_OF_INTEGERS = frozenset(("_bits", "_integers", "_places"))
+
+
+def _rows(x: Any) -> Any:
+    """An array whose rows are taken: traced in a trace, where places are."""
+    return np.asarray(x) if current() is None else array_of(x)
 
 
 def _unit(bits: Any, dtype: DType) -> Any:
@@ -145,10 +200,3 @@ def _unit(bits: Any, dtype: DType) -> Any:
     digits = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}[dtype.name]
     leading = bits >> np.uint64(64 - digits)
     return leading.astype(dtype.numpy) * dtype.numpy.type(2.0**-digits)
-
-
-def _shape(shape: Any) -> tuple[Any, ...]:
-    sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    if any(type(size) is int and size < 0 for size in sizes):
-        raise error("TM242", f"a shape has no negative sizes, got {sizes}")
-    return sizes

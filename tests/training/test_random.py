@@ -105,3 +105,102 @@ def test_the_state_can_be_saved_and_put_back():
     first = g.normal(shape=5)
     g.state.assign(saved)
     np.testing.assert_array_equal(g.normal(shape=5), first)
+
+
+def test_bounds_of_the_run_draw_what_known_ones_do():
+    def drawn(call, *args):
+        return tm.jit(call)(*args)
+
+    known, g = Generator(4), Generator(4)
+    for made in (
+        drawn(lambda x: g.integers(0, len(x), 50), np.ones(7)),
+        drawn(lambda n: g.integers(0, n, 50), 7),
+        drawn(lambda x: g.integers(x.min(), x.max(), 50), np.array([0, 3, 7])),
+        drawn(lambda x: g.integers(0, x.max(), 50), np.array([3, 7.9])),
+        drawn(lambda x: g.integers(len(x), size=(50,)), np.ones(7)),
+        g.integers(7, size=50), g.integers(np.int8(0), np.array(7), 50), g.integers(0, 7.9, 50),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(made, known.integers(0, 7, 50))
+    wide = drawn(lambda n: g.integers(n, 2**63, 9), -(2**63) + 1)
+    np.testing.assert_array_equal(wide, known.integers(-(2**63) + 1, 2**63, 9))
+
+
+def test_bounds_out_of_order_fail_the_call_and_take_no_numbers():
+    g = Generator(4)
+    below = tm.jit(lambda n: g.integers(0, n, 3, np.int8))
+    for n in (0, -3, 129):
+        with pytest.raises(ArgError, match="TM267"):
+            below(n)
+    assert g.state.read()[1] == 0
+    assert below(128).dtype == np.int8
+    for call in (lambda: g.integers(3, 3), lambda: g.integers(0), lambda: g.integers([1, 2], 5)):
+        for run in (call, tm.jit(call)):
+            with pytest.raises(ArgError, match="TM267"):
+                run()
+
+
+def test_size_is_another_name_of_shape():
+    one, other = Generator(2), Generator(2)
+    for draw in ("random", "uniform", "normal", "bernoulli", "bits"):
+        made = getattr(one, draw)(size=(2, 3))
+        np.testing.assert_array_equal(made, getattr(other, draw)(shape=(2, 3)))
+        assert np.shape(getattr(one, draw)(size=None)) == np.shape(getattr(other, draw)()) == ()
+        with pytest.raises(TypeError):
+            getattr(one, draw)(shape=3, size=3)
+    with pytest.raises(TypeError):
+        one.integers(5, shape=3, size=3)
+    with pytest.raises(TypeError):
+        one.choice(5, shape=3, size=3)
+
+
+def test_numbers_of_the_law_may_be_arrays():
+    low = np.array([0.0, 10, 20])
+    inside, outside = Generator(2), Generator(2)
+    made = outside.uniform(low, low + 1, 3)
+    assert ((made >= low) & (made < low + 1)).all()
+    np.testing.assert_array_equal(tm.jit(lambda x: inside.uniform(x, x + 1, 3))(low), made)
+
+
+def test_choices_are_of_rows_or_integers():
+    x = np.arange(15).reshape(5, 3)
+    inside, outside, places = Generator(3), Generator(3), Generator(3)
+    for a, size in ((5, 40), (x, 4), (x, (2, 2)), (x[0], None), (np.int64(9), 3)):
+        count = len(a) if np.ndim(a) else int(a)
+        index = places.integers(0, count, size)
+        wanted = a[index] if np.ndim(a) else index
+        np.testing.assert_array_equal(outside.choice(a, size), wanted)
+        made = tm.jit(lambda a, size=size: inside.choice(a, size))(a)
+        np.testing.assert_array_equal(made, wanted)
+    assert set(outside.choice([1.5, 2.5], 40)) == {1.5, 2.5}
+    for options in ({"replace": False}, {"p": [0.5, 0.5]}):
+        with pytest.raises(NotImplementedError, match=r"TM111(.|\n)*hint"):
+            outside.choice(2, 1, **options)
+    for nothing in (0, [], 2.5):
+        with pytest.raises(ValueError):
+            outside.choice(nothing)
+
+
+def test_permutations_hold_every_row_once():
+    x = np.arange(24).reshape(8, 3)
+    inside, outside = Generator(3), Generator(3)
+    for call in (lambda g, x: g.permutation(x), lambda g, x: x[g.permutation(len(x))]):
+        made = call(outside, x)
+        np.testing.assert_array_equal(np.sort(made, axis=0), x)
+        np.testing.assert_array_equal(tm.jit(lambda x, c=call: c(inside, x))(x), made)
+    firsts = [outside.permutation(4)[0] for _ in range(400)]
+    assert stats.chisquare(np.bincount(firsts, minlength=4)).pvalue > 1e-4
+
+
+def test_shuffle_puts_the_array_itself_in_order():
+    x, y, held = (np.arange(12).reshape(6, 2) for _ in range(3))
+    inside, outside = Generator(3), Generator(3)
+    assert outside.shuffle(x) is None
+    tm.jit(lambda a: inside.shuffle(a))(y)
+    np.testing.assert_array_equal(x, y)
+    np.testing.assert_array_equal(np.sort(x, axis=0), held)
+    outside.shuffle(x[:, 0])
+    tm.jit(lambda: inside.shuffle(held))()
+    assert (np.sort(held, axis=0) == np.arange(12).reshape(6, 2)).all()
+    for wrong in ([1, 2], 3, np.array(3)):
+        with pytest.raises(TypeError):
+            outside.shuffle(wrong)
