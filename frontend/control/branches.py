@@ -40,6 +40,9 @@ from .raised import explained
 from .selected import is_cheap, written_out
 from .shared import shared
 
+_FOR_LISTS = ("a list has one length here: make an array that has room for all (np.zeros(n)), store "
+              "into it, and count how many places are taken")  # fmt: skip
+
 Block = Callable[..., Any]
 
 
@@ -265,6 +268,7 @@ def _unfit(problem: Differs) -> Exception:
         f"{problem.path} is {problem.left} if this condition is true, {problem.right} if not",
         "it is known only when the compiled function runs, so both are to have one structure, "
         "dtype and shape",
+        _FOR_LISTS if problem.of_lists else "",
     )
 
 
@@ -274,7 +278,9 @@ def _undefined(problem: Differs) -> Undefined:
         f"{problem.right} if not",
         "it is known only when the compiled function runs, so both are to have one structure, "
         "dtype and shape",
-        f"give {problem.path} such a value in both branches, or before",
+        _FOR_LISTS
+        if problem.of_lists
+        else f"give {problem.path} such a value in both branches, or before",
     )
 
 

@@ -38,6 +38,11 @@ class Differs(Exception):
         super().__init__(path, left, right)
         self.path, self.left, self.right = path, left, right
 
+    @property
+    def of_lists(self) -> bool:
+        """Whether both are lists, of other lengths."""
+        return all(what.startswith("a list of ") for what in (self.left, self.right))
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.names import SPECIAL
 from ..numpy.operands import any_traced, common_dtype, is_traced, value_of
 from ..numpy.reductions import fold
 from ..numpy.unsized import Unsized
@@ -277,7 +278,8 @@ def _refused(name: str) -> Callable[..., Any]:
 
     def call(*args: Any, **keywords: Any) -> Any:
         if any_traced(args):
-            raise fail("TM110", f"math.{name} of a traced number is not supported")
+            hint = f"tm.special.{name} is" if name in SPECIAL else "call it outside, pass its result"
+            raise fail("TM110", f"math.{name} of a traced number is not supported", hint=hint)
         return original(*args, **keywords)
 
     return call

@@ -5,6 +5,7 @@ Not here: numbers that can be known while tracing (concrete.py).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .source import source_line, user_location
@@ -23,6 +24,14 @@ _INSTEAD = {
     "assert": "a check of the arguments before the call, or return a flag beside the result",
     "": f"{_CALLS}",
 }
+# What a line has in it -> what does the same in the graph; the first that fits is said.
+_BY_CALL: tuple[tuple[str, str], ...] = (
+    (r"\b(?<!\.)any\(", "np.any(condition) of the whole array for any() of its elements"),
+    (r"\b(?<!\.)all\(", "np.all(condition) of the whole array for all() of its elements"),
+    (r"\b(?<!\.)(sum|len)\(.*\bfor\b.*\bif\b", "np.count_nonzero(condition) for the number of "
+     "elements, np.sum(x, where=condition) for their sum"),
+    (r"^(?!.*\bfor\b).*\bin\b", "np.any(x == value) for `value in x`"),
+)  # fmt: skip
 _FOR_OTHERS = (
     "np.where(condition, a, b), & and | for `and` and `or`, np.minimum and np.maximum for min() "
     "and max(), np.sort for sorted()"
@@ -60,5 +69,22 @@ def _truth_error(traced: Any, line: str, shown: str) -> Exception:
         detail,
         f"write {_INSTEAD[word if is_statement else '']}"
         if is_statement or not line
-        else f"write {_FOR_OTHERS}",
+        else f"write {_instead_of(line)}",
+    )
+
+
+def _instead_of(line: str) -> str:
+    return next((hint for pattern, hint in _BY_CALL if re.search(pattern, line)), _FOR_OTHERS)
+
+
+def data_error(traced: Any) -> Exception:
+    """The error for a traced array whose memory other code asks for."""
+    joined = re.search(r"\bnp\.[rc]_\[", source_line(user_location()))
+    return fail(
+        "TM106",
+        f"code that cannot be traced asked for the data of {traced!r}",
+        hint="write np.concatenate((a, b)) for np.r_[a, b], np.column_stack((a, b)) for np.c_[a, b]"
+        if joined
+        else "NumPy's functions can be traced, C code and other libraries cannot: call those "
+        "outside the compiled function",
     )

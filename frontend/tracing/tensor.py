@@ -23,7 +23,7 @@ from .concrete import concrete
 from .integer import user_size
 from .kinship import check_kin, spend_kin
 from .memory import region_base, region_step
-from .numbers_needed import number_error
+from .numbers_needed import data_error, number_error
 from .operators import MEMORY_PROTOCOLS, InPlaceOperators, Operators
 from .state import Trace, current, fail
 from .views import Base, Step, Strides, contiguous_strides, read_steps, write_steps
@@ -103,12 +103,7 @@ class Traced(Operators):
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self.tracing.check_alive(self.made)
-        raise fail(
-            "TM106",
-            f"code that cannot be traced asked for the data of {self!r}",
-            hint="NumPy's functions can be traced, C code and other libraries cannot: "
-            "call those outside the compiled function",
-        )
+        raise data_error(self)
 
     # -- conversions that need the number itself
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from typing import Any
@@ -268,3 +269,25 @@ def test_two_threads_trace_side_by_side() -> None:
     assert len(results) == 6
     for k, result in results:
         np.testing.assert_array_equal(result, X * k)
+
+
+INSTEAD: list[tuple[Any, str, str]] = [
+    (lambda x: any(v > 2 for v in x), "TM101", "np.any(condition)"),
+    (lambda x: all([v > 2 for v in x]), "TM101", "np.all(condition)"),
+    (lambda x: sum(1 for v in x if v > 2), "TM101", "np.count_nonzero(condition)"),
+    (lambda x: 3 in x, "TM101", "np.any(x == value)"),
+    (lambda x: [v for v in x if v > 2], "TM101", "np.where(condition, a, b)"),
+    (lambda x: np.r_[x, 1], "TM106", "np.concatenate((a, b)) for np.r_[a, b]"),
+    (lambda x: np.c_[x, x], "TM106", "np.column_stack((a, b)) for np.c_[a, b]"),
+    (lambda x: math.erf(x[0]), "TM110", "tm.special.erf is"),
+    (lambda x: math.gamma(x[0]), "TM110", "outside"),
+]
+
+
+@pytest.mark.parametrize(("function", "code", "hint"), INSTEAD, ids=[row[2] for row in INSTEAD])
+def test_the_hint_names_what_does_the_same_in_the_graph(
+    function: Any, code: str, hint: str
+) -> None:
+    text = message(function, X)
+    assert code in text
+    assert hint in text.partition("hint: ")[2]
