@@ -40,8 +40,10 @@ from .raised import explained
 from .selected import is_cheap, written_out
 from .shared import shared
 
-_FOR_LISTS = ("a list has one length here: make an array that has room for all (np.zeros(n)), store "
-              "into it, and count how many places are taken")  # fmt: skip
+_FOR_LISTS = (
+    "a list has one length here: make an array with room for all (np.zeros(n)), store into it, "
+    "and count how many places are taken"
+)
 
 Block = Callable[..., Any]
 

@@ -278,7 +278,7 @@ def _refused(name: str) -> Callable[..., Any]:
 
     def call(*args: Any, **keywords: Any) -> Any:
         if any_traced(args):
-            hint = f"tm.special.{name} is" if name in SPECIAL else "call it outside, pass its result"
+            hint = f"tm.special.{name} is" if name in SPECIAL else "call it outside"
             raise fail("TM110", f"math.{name} of a traced number is not supported", hint=hint)
         return original(*args, **keywords)
 

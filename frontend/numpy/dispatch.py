@@ -55,8 +55,8 @@ from .operands import as_number, common_dtype
 from .unsized import Unsized
 
 _FAMILIES = (
-    creation, ranges, movement, conversion, diagonals, joining, rolling, padding, reductions, statistics,
-    sorting, searching, order_statistics,
+    creation, ranges, movement, conversion, diagonals, joining, rolling, padding, reductions,
+    statistics, sorting, searching, order_statistics,
     linear, einsum, indexing, queries, composed, nan_aware, pieces, signals,
     calling,
 )  # fmt: skip

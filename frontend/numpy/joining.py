@@ -17,7 +17,7 @@ from tracemill.compiler.ir.graph import Value
 
 from ..tracing.concrete import known
 from ..tracing.integer import TracedSize
-from ..tracing.state import Trace, fail, require_dtype, running
+from ..tracing.state import fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh
 from ..tracing.views import Slice
 from .axes import one_axis, size_argument

@@ -264,7 +264,9 @@ def cross(
     """np.cross of vectors of three components."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = (np.moveaxis(array_of(v), place, -1) for v, place in ((a, axisa), (b, axisb)))
+    first: Any = array_of(a)
+    second: Any = array_of(b)
+    x, y = np.moveaxis(first, axisa, -1), np.moveaxis(second, axisb, -1)
     trace = running()
     for item in (x, y):
         if not trace.sizes.equal(

@@ -161,7 +161,8 @@ def histogram(
             raise ValueError("weights should have the same shape as a.")
         heavy = reshape(trace, heavy, (product(heavy.tensor.shape),))
         if of_bools := heavy.tensor.dtype is BOOL:
-            if isinstance(bins, list | tuple) or np.ndim(bins):  # NumPy adds sums, which are integers, to an array of bools
+            # to edges NumPy gives sums, integers that it cannot add to an array of bools
+            if isinstance(bins, list | tuple) or np.ndim(bins):
                 raise fail("TM248", "np.histogram takes no bools as weights of bins given by edges",
                            hint="give the weights as integers")  # fmt: skip
             heavy = trace.cast(heavy, I64)

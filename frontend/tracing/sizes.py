@@ -184,8 +184,10 @@ class Sizes:
         if isinstance(difference, int):
             return difference >= 0
         part, offset = _split(difference)
-        if offset >= _BEYOND_SIZES or offset >= 0 and all(
-            c > 0 and _not_negative(t) for t, c in part.terms
+        if (
+            offset >= _BEYOND_SIZES
+            or offset >= 0
+            and all(c > 0 and _not_negative(t) for t, c in part.terms)
         ):
             return True
         bound = self._lower.get(part)

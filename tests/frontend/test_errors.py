@@ -273,7 +273,7 @@ def test_two_threads_trace_side_by_side() -> None:
 
 INSTEAD: list[tuple[Any, str, str]] = [
     (lambda x: any(v > 2 for v in x), "TM101", "np.any(condition)"),
-    (lambda x: all([v > 2 for v in x]), "TM101", "np.all(condition)"),
+    (lambda x: all(v > 2 for v in x), "TM101", "np.all(condition)"),
     (lambda x: sum(1 for v in x if v > 2), "TM101", "np.count_nonzero(condition)"),
     (lambda x: 3 in x, "TM101", "np.any(x == value)"),
     (lambda x: [v for v in x if v > 2], "TM101", "np.where(condition, a, b)"),

@@ -178,11 +178,14 @@ np.real_if_close(x); np.array_equiv(x, x[:1]); np.array_equiv(y, v); np.isfortra
 [e * p[0] for p, e in np.ndenumerate(x)]; np.common_type(x, k); np.mintypecode([x, "F"])
 (np.isscalar(x[0, 0]), np.isscalar(x), np.iterable(x)); np.promote_types(k.dtype, "f4")
 np.unique([3, 1, 3]) * y[0]; np.argwhere(np.eye(2)) + i[0]; np.setdiff1d(np.arange(4), [1]) + i[0]
-np.isclose(b, b); np.allclose(b, True); np.isclose(k.astype(np.uint8), 250, atol=20); np.meshgrid(x, y)
+np.isclose(b, b); np.allclose(b, True); np.meshgrid(x, y)
+np.isclose(k.astype(np.uint8), 250, atol=20)
 np.quantile(v, True); np.quantile(y, False, method="hazen"); np.percentile(v, True)
-np.quantile(k, np.array([True, False])); np.histogram(y, weights=y > 1); np.histogram(v, [0, 1], weights=v)
+np.quantile(k, np.array([True, False])); np.histogram(y, weights=y > 1)
+np.histogram(v, [0, 1], weights=v)
 np.histogram(y, 3, weights=y > 1, density=True); np.polyval(v, y); np.linalg.matrix_rank(v)
-np.isneginf(np.log(x)); np.isposinf(-np.log(x)); np.isneginf(v, v > 0); np.angle(k, True); np.nansum([k[0], i[:1]])
+np.isneginf(np.log(x)); np.isposinf(-np.log(x)); np.isneginf(v, v > 0); np.angle(k, True)
+np.nansum([k[0], k[1]])
 """.replace("\n", ";").split(";")  # fmt: skip
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
