@@ -79,6 +79,7 @@ class Assembly:
             cell = self.cell(variable.type, TARGET, Origin.VARIABLE, at, variable.name)
             self.variables[variable.name] = self.current[variable.name] = cell
         self.uses = _uses(graph)
+        self.last = _last_uses(graph)
         for node in graph.nodes:
             self.node(node)
 
@@ -328,14 +329,30 @@ class Assembly:
 def _uses(graph: Graph) -> Counter[Value]:
     """How many nodes and results need each value, those in regions of control flow included."""
     found: Counter[Value] = Counter()
-    graphs = [graph]
-    while graphs:
-        at = graphs.pop()
+    for at in _graphs(graph):
         found.update(at.results)
         for node in at.nodes:
             found.update({*node.operands})
+    return found
+
+
+def _last_uses(graph: Graph) -> dict[Value, Node | None]:
+    """The last node that needs each value, in regions of control flow, too; None for results."""
+    found: dict[Value, Node | None] = {}
+    for at in _graphs(graph):
+        for node in at.nodes:
+            found.update(dict.fromkeys(node.operands, node))
+        found.update(dict.fromkeys(at.results))
+    return found
+
+
+def _graphs(graph: Graph) -> list[Graph]:
+    """The graph and the regions of its control flow, at any depth."""
+    found = [graph]
+    for at in found:
+        for node in at.nodes:
             if node.op.structure is Structure.FLOW:
-                graphs.extend(node.regions)
+                found.extend(node.regions)
     return found
 
 

@@ -1,25 +1,25 @@
 """Control flow becomes one step around the scheduled steps of its regions.
 
-A region is assembled like a graph, into steps of its own; `schedule_body` orders their memory.
-Its temporaries lie in temporaries of the step, so the arena needs no second level. What a loop
+A region is assembled into steps of its own; `schedule_body` orders their memory. What a loop
 carries is written over itself where the body's kernels allow it, as an argument would be; else
 two buffers take turns, and a trip costs an exchange of addresses. Rows of stacked arrays are
 read and written where they lie.
 
-Invariants: a region writes nothing but results and temporaries of its step. Control flow runs
-before the commit, so that a loop can be interrupted and leaves what others see as it was.
-Not here: rows (rows.py), running them.
+Invariants: control flow runs before the commit, so that a loop can be interrupted and leaves what
+others see as it was.
+Not here: regions (assemble_region.py), branches (assemble_branch.py), rows (rows.py), running them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
 
+from .assemble_branch import branch_step
+from .assemble_region import Scope, inside, region_steps, scratch, tensors
 from .dims import Size
 from .ir.graph import Graph, Node, Value
-from .jobs import BranchJob, LaunchJob, LoopJob, Note, SliceOf, TurnOf
+from .jobs import LaunchJob, LoopJob, Note, SliceOf, TurnOf
 from .kernel.lowering import is_update
 from .kernel.rolled import is_rolled
 from .ops.definition import OpDef
@@ -28,33 +28,15 @@ from .passes.schedule import (
     CARRIED,
     FIXED,
     OUTPUT,
-    TEMPORARY,
-    BodySchedule,
     Cell,
     Step,
     schedule_body,
 )
 from .plan import Origin
 from .records import dataclass, replace
-from .types import U8, TensorType
+from .types import TensorType
 
 _ROLLED = 30_000_000  # picoseconds that are added to what a loop of unknown length is taken for
-
-
-class Scope(Protocol):
-    """The assembly of the graph that holds the control flow."""
-
-    steps: list[Step]
-    cells: dict[Value, Cell]
-
-    def node(self, node: Node) -> None: ...
-    def launch(self, node: Node) -> None: ...
-    def cell(
-        self, type: TensorType, kind: str, origin: Origin, index: int = 0, name: str = ""
-    ) -> Cell: ...
-    def temporary(self, type: TensorType, name: str = "") -> Cell: ...
-    def contiguous(self, value: Value) -> Cell: ...
-    def copy(self, source: Cell, target: Cell) -> None: ...
 
 
 def flow_step(assembly: Scope, node: Node) -> None:
@@ -73,24 +55,6 @@ def _may_take_long(step: Step) -> None:
     job: LaunchJob = step.job
     stages = tuple([replace(stage, work=stage.work + _ROLLED) for stage in job.ready.stages])
     step.job = replace(job, ready=replace(job.ready, stages=stages))
-
-
-def _branch(assembly: Scope, node: Node) -> None:
-    """Both regions; one of them runs and writes the results."""
-    test = assembly.contiguous(node.operands[0])
-    operands = [assembly.cells[v] for v in node.operands[1:]]
-    results = _tensors(node.results)
-    writes = [assembly.temporary(r.tensor, r.name) for r in results]
-    bodies: list[BodySchedule] = []
-    for region in node.regions:
-        steps, made = _region(assembly, region, [_inside(cell) for cell in operands])
-        for cell, write in zip(made, writes, strict=True):
-            cell.kind, cell.source = OUTPUT, write
-        bodies.append(schedule_body(steps, ()))
-    scratch = _scratch(assembly, bodies)
-    assembly.cells.update(zip(results, writes))
-    job = BranchJob(node, test, bodies[0].steps, bodies[1].steps)
-    assembly.steps.append(Step(job, [test, *operands], [*writes, *scratch], fails=True))
 
 
 def _while(assembly: Scope, node: Node) -> None:
@@ -133,14 +97,14 @@ def _scan(assembly: Scope, node: Node) -> None:
         parts.slices.append(SliceOf(parts.view(params[at]), whole))
     parts.capture(params[count + stacked :], operands[count + stacked :])
     parts.finish(
-        stacks=_tensors(node.results)[count:],
+        stacks=tensors(node.results)[count:],
         length=node.attrs["length"],
         reverse=node.attrs["reverse"],
     )
 
 
 _STEPS: Mapping[OpDef, Callable[[Scope, Node], None]] = {
-    cond: _branch,
+    cond: branch_step,
     while_: _while,
     for_: _for,
     scan: _scan,
@@ -188,7 +152,7 @@ class _Loop:
         for param, operand in zip(params, operands, strict=True):
             cell = self.assembly.cells[operand]
             self.reads.append(cell)
-            self.cells[param] = _inside(cell)
+            self.cells[param] = inside(cell)
 
     def finish(
         self,
@@ -204,12 +168,12 @@ class _Loop:
         assembly = self.assembly
         kept = self._kept()
         params = [self.cells[param] for param in self.region.params]
-        steps, made = _region(assembly, self.region, params, kept)
+        steps, made = region_steps(assembly, self.region, params, kept)
         carried = [c for at, c in enumerate(self.carried) if at not in kept]
         pairs = [(c.old, made[at]) for at, c in enumerate(self.carried) if at not in kept]
         for value, cell in zip(stacks, made[len(self.carried) :], strict=True):
             row = TensorType(value.tensor.dtype, value.tensor.shape[1:])
-            cell.kind, cell.note = OUTPUT, _note(row, Origin.VIEW, f"{value.name}.row")
+            cell.kind, cell.note = OUTPUT, _note(row, f"{value.name}.row")
         body = schedule_body(steps, pairs)
         writes: list[Cell] = []
         bases: list[Cell | None] = []
@@ -232,7 +196,7 @@ class _Loop:
             assembly.cells[value] = whole
             self.slices.append(SliceOf(cell, whole))
             writes.append(whole)
-        writes += _scratch(assembly, [body])
+        writes += scratch(assembly, [body])
         bases += [None] * (len(writes) - len(bases))
         job = LoopJob(
             self.node, body.steps, again, bounds, length, index, reverse,
@@ -247,7 +211,7 @@ class _Loop:
             if carry.param is not None and self.region.results[at] is carry.param:
                 cell = self.assembly.contiguous(carry.initial)
                 self.reads.append(cell)
-                self.cells[carry.param] = _inside(cell)
+                self.cells[carry.param] = inside(cell)
                 assert carry.result is not None
                 self.assembly.cells[carry.result] = cell
                 found.add(at)
@@ -266,7 +230,7 @@ class _Loop:
         type = carry.initial.tensor
         first = self.assembly.contiguous(carry.initial)
         self.reads.append(first)
-        new.note = _note(type, Origin.VIEW, f"{old.note.name}.next")
+        new.note = _note(type, f"{old.note.name}.next")
         other = self.assembly.temporary(type, f"{result.note.name}.other")
         return TurnOf(old, new, first, result, other)
 
@@ -296,68 +260,10 @@ def _is_update(step: Step, at: int) -> bool:
     node = step.job.node if isinstance(step.job, LaunchJob) else None
     if node is None:
         return False
-    results = _tensors(node.regions[0].results if node.regions else node.results)
+    results = tensors(node.regions[0].results if node.regions else node.results)
     maker = results[at].node if at < len(results) else None
     return maker is not None and is_update(maker)
 
 
-def _region(
-    assembly: Scope, region: Graph, params: Sequence[Cell], kept: Collection[int] = ()
-) -> tuple[list[Step], list[Cell]]:
-    """The steps of a region over these cells, and its results, each in a cell of its own; those
-    in `kept` are left as they are."""
-    outside, assembly.steps = assembly.steps, []
-    assembly.cells.update(zip(region.params, params, strict=True))
-    for node in region.nodes:
-        assembly.node(node)
-    made: list[Cell] = []
-    for at, value in enumerate(_tensors(region.results)):
-        cell = assembly.cells[value]
-        if at not in kept and (cell.kind != TEMPORARY or cell in made):
-            fresh = assembly.temporary(value.tensor, value.name)
-            assembly.copy(cell, fresh)
-            if cell.kind != TEMPORARY:  # of a parameter: first, so that it may be written over
-                assembly.steps.insert(0, assembly.steps.pop())
-            cell = fresh
-        if at not in kept:
-            cell.form, cell.note = value.tensor, _note(value.tensor, Origin.TEMPORARY, value.name)
-        made.append(cell)
-    steps, assembly.steps = assembly.steps, outside
-    return steps, made
-
-
-def _inside(cell: Cell) -> Cell:
-    """A cell of the graph around a region, as the region sees it: it is only read."""
-    made = Cell(FIXED, cell.form, cell.size, cell.note)
-    made.source = cell
-    return made
-
-
-def _scratch(assembly: Scope, bodies: Sequence[BodySchedule]) -> list[Cell]:
-    """Temporaries of the step in which those of its regions lie; regions share them."""
-    made: list[Cell] = []
-    for body in bodies:
-        free = list(made)
-        chosen: list[Cell] = []
-        for size in body.slots:
-            found = next((cell for cell in free if cell.size == size), None)
-            if found is None:
-                found = assembly.temporary(TensorType(U8, (size,)))
-                made.append(found)
-            else:
-                free.remove(found)
-            chosen.append(found)
-        for step in body.steps:
-            for cell in step.writes:
-                memory = cell.memory()
-                if memory.kind == TEMPORARY and memory.source is None:
-                    memory.source = chosen[memory.slot]
-    return made
-
-
-def _note(type: TensorType, origin: Origin, name: str) -> Note:
-    return Note(type.dtype, type.shape, origin, 0, name)
-
-
-def _tensors(values: Sequence[Value]) -> list[Value]:
-    return [v for v in values if isinstance(v.type, TensorType)]
+def _note(type: TensorType, name: str) -> Note:
+    return Note(type.dtype, type.shape, Origin.VIEW, 0, name)

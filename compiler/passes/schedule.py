@@ -135,24 +135,44 @@ def schedule_body(steps: Sequence[Step], carried: Sequence[tuple[Cell, Cell]]) -
 
     carried: (cell at the start of a trip, cell with the content at its end).
     """
-    for position, step in enumerate(steps):
-        step.position = position
-        for cell in step.writes:
-            cell.maker = step
-    _lifetimes(steps, carried)
-    readers = _readers(steps, carried)
-    apart: set[int] = set()
-    for at, (old, new) in enumerate(carried):
-        chain = _chain(old, new, readers[old], 0)
-        for cell in chain:
-            cell.rep = old
-            cell.last = len(steps)
-        if not chain:
-            new.kind = OUTPUT
-            apart.add(at)
+    apart = {*range(len(carried))} - written_over([(steps, carried)])
+    for at in apart:
+        carried[at][1].kind = OUTPUT
     for step in steps:
         _work_in_place(step)
     return BodySchedule(tuple(steps), _place(steps), frozenset(apart))
+
+
+def written_over(regions: Sequence[tuple[Sequence[Step], Sequence[tuple[Cell, Cell]]]]) -> set[int]:
+    """The positions among pairs (a cell before the region, the cell with what it holds after it)
+    at which each of the regions writes the new content over the old, or leaves it; these cells
+    become one memory."""
+    found: set[int] = set()
+    readers: list[dict[Cell, list[int]]] = []
+    for steps, pairs in regions:
+        for position, step in enumerate(steps):
+            step.position = position
+            for cell in step.writes:
+                cell.maker = step
+        _lifetimes(steps, pairs)
+        readers.append(_readers(steps, pairs))
+    for at in range(len(regions[0][1])):
+        ends = [pairs[at] for _, pairs in regions]
+        chains = [_chain(old, new, known[old], 0) for (old, new), known in zip(ends, readers)]
+        if not all(chain or old is new for (old, new), chain in zip(ends, chains)):
+            continue
+        found.add(at)
+        for (steps, _), (old, _), chain in zip(regions, ends, chains):
+            for cell in chain:
+                cell.rep = old
+                cell.last = len(steps)
+    return found
+
+
+def base_of(cell: Cell) -> Cell | None:
+    """The cell whose content the memory of this one must hold before it is written."""
+    step = cell.maker
+    return step.bases[step.writes.index(cell)] if step is not None and step.bases else None
 
 
 def _order(steps: Sequence[Step]) -> tuple[list[Step], int]:

@@ -1,5 +1,6 @@
 """Branches and loops as rows: random ones compute what the evaluator computes, in a real arena and
-in machine code; what a loop carries is not copied, and no memory depends on the number of trips.
+in machine code; what a loop carries or a branch hands on is not copied, and no memory depends on
+the number of trips.
 
 Not here: tracing control flow (tests/compiled/test_control_flow.py).
 """
@@ -19,7 +20,7 @@ from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.ir.verifier import verify
 from tracemill.compiler.passes import PIPELINE
 from tracemill.compiler.passes.base import run_passes
-from tracemill.compiler.plan import Copy, ExecutionPlan, Loop, Origin, all_rows
+from tracemill.compiler.plan import Branch, Copy, ExecutionPlan, Loop, Origin, all_rows
 from tracemill.tracing.state import Input
 
 
@@ -145,6 +146,41 @@ def test_the_branches_of_a_cond_share_memory() -> None:
 }
 """)
     assert plan.sizes[plan.arena_bytes].a == 64 * 8
+
+
+PARTLY = """graph @f(%x: f64[n], %t: f64[]) -> f64[n], f64[n] {
+  %y = mul %x, 2.0 : f64[n]
+  %v = reshape %t {shape=[1]} : f64[1]
+  %p = greater %t, 0.0 : bool[]
+  %z = cond %p, %y, %v : f64[n] (%c: f64[n], %e: f64[1]) {
+    %d = update_slice %c, %e {start=[1], step=[1]} : f64[n]
+    %g = update_slice %d, %e {start=[0], step=[1]} : f64[n]
+    yield %g
+  } (%c: f64[n], %e: f64[1]) {
+    yield %c
+  }
+  return %z, SECOND
+}
+"""
+
+
+def test_a_branch_writes_over_what_nothing_needs_afterwards() -> None:
+    plan = plan_of(PARTLY.replace(", SECOND", "").replace(", f64[n] {", " {", 1))
+    (branch,) = [row for row in plan.rows if isinstance(row, Branch)]
+    assert not branch.otherwise
+    assert not any(isinstance(row, Copy) for row in all_rows(plan.rows))
+    x = np.arange(4.0)
+    for t, want in ((5.0, [5, 5, 4, 6]), (-1.0, [0, 2, 4, 6])):
+        np.testing.assert_array_equal(run_plan(plan, [x, np.array(t)])[0], want)
+
+
+def test_a_branch_copies_what_is_needed_afterwards() -> None:
+    plan = plan_of(PARTLY.replace("SECOND", "%y"))
+    x = np.arange(4.0)
+    for t, want in ((5.0, [5, 5, 4, 6]), (-1.0, [0, 2, 4, 6])):
+        z, y = run_plan(plan, [x, np.array(t)])
+        np.testing.assert_array_equal(z, want)
+        np.testing.assert_array_equal(y, x * 2)
 
 
 def test_a_stencil_writes_its_inner_part_from_one_buffer_to_the_other() -> None:

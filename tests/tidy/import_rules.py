@@ -29,6 +29,8 @@ ORDER = (
     ("sizes", "kernels", "plan_text", "plan_bytes", "plan_times"),
     ("jobs",),
     ("rows",),
+    ("assemble_region",),
+    ("assemble_branch",),
     ("assemble_flow",),
     ("assemble",),
     ("compile",),
