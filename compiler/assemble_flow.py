@@ -34,6 +34,7 @@ from .passes.schedule import (
 )
 from .plan import Origin
 from .records import dataclass, replace
+from .turns import reads_what_is_stale
 from .types import TensorType
 
 _ROLLED = 30_000_000  # picoseconds that are added to what a loop of unknown length is taken for
@@ -185,7 +186,7 @@ class _Loop:
             if at not in body.apart:
                 old.source = result
                 continue
-            if not _written_in_part(old, new):
+            if self._is_read_between(carry) or not _written_in_part(old, new):
                 bases[-1] = None
             turns.append(self._turn(carry, old, new, result))
             writes.append(turns[-1].other)
@@ -203,6 +204,11 @@ class _Loop:
             tuple(turns), tuple(self.slices),
         )  # fmt: skip
         assembly.steps.append(Step(job, self.reads, writes, bases=bases, fails=True))
+
+    def _is_read_between(self, carry: _Carry) -> bool:
+        """Whether a trip reads what its own later writes replace."""
+        result = self.region.results[self.carried.index(carry)]
+        return carry.param is None or reads_what_is_stale(self.region, carry.param, result)
 
     def _kept(self) -> set[int]:
         """Positions of carried values that no trip changes; they are what they were before."""

@@ -229,3 +229,38 @@ def delayed(x):
 )
 def test_a_name_that_is_the_only_one_used_of_its_memory_is_written(function: Any) -> None:
     same(function, (X,), (-X,))
+
+
+def parts_read_between_writes(x, n):
+    a, b = x + 1, x * 2
+    for _ in range(n):
+        old = a.copy()
+        a[0] = b.sum() * 0.125
+        b[-1] = old[-1]
+        a[1:] = a[:-1] + 1
+    return a, b
+
+
+def rows_exchanged(x, n):
+    m = np.ones((3, 2)) + x[:2]
+    for t in range(n):
+        m[0], m[1] = m[1].copy(), m[0].copy()
+        m[1, 1] = x[t % 4]
+    return m
+
+
+def edges_after_the_middle(x, n):
+    for _ in range(n):
+        x[1:-1] = 0.5 * (x[2:] + x[:-2])
+        x[0] = x[1]
+        x[-1] = x[-2]
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [parts_read_between_writes, rows_exchanged, edges_after_the_middle],
+    ids=lambda f: f.__name__,
+)
+def test_what_a_trip_reads_between_two_writes_is_what_it_wrote(function: Any) -> None:
+    same(function, *[(X, n) for n in (1, 2, 3, 5, 8)])

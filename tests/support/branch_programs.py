@@ -18,8 +18,8 @@ import numpy as np
 _STATEMENTS = (
     "a[{k}] = {f}", "b[{k}] = {f}", "a[{k}] += {f}", "a[{k}], a[{k}] = a[{k}], a[{k}]",
     "a[{k}], b[{k}] = b[{k}], a[{k}]", "s = {f}", "k = (k + {k}) % 5", "b[1:] = a[:-1]",
-    "a *= 0.5", "a[:] = b", "a[1:] = a[:-1] + 1", "b[:2] = a[{k}]", "m[{k} % 3] = a[:2]",
-    "m[{k} % 3, 1] = {f}", "a[{k}] = m[{k} % 3, 0]", "m[0], m[1] = m[1].copy(), m[0].copy()",
+    "a *= 0.5", "a[:] = b", "a += b[{k}]", "b[:2] = a[{k}]", "m[{k} % 3] = a[:2]",
+    "m[{k} % 3, 1] = {f}", "a[{k}] = m[{k} % 3, 0]", "m[0] = m[1] - m[0]",
     "old = a.copy()\na[{k}] = {f}\nb[{k}] = old[{k}]", "u = a + b\nu[{k}] = s\ns = u.sum() * 0.1",
 )  # fmt: skip
 _NUMBERS = (
@@ -58,7 +58,7 @@ def program(seed: int, size: int) -> tuple[Any, str]:
                 lines += [indent + line for line in made]
         return lines
 
-    head = "def program(x, n, k):\n  a, b, m, s = x + 1, x * 2, np.ones((3, 2)), x[0]\n"
+    head = "def program(x, n, k):\n  a, b, m, s = x + 1, x * 2, x[0] * np.ones((3, 2)), x[0]\n"
     text = head + "\n".join(block(0, "  ")) + "\n  return a, b, m, s, k\n"
     name = f"branches in place {seed} {size}.py"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)

@@ -29,6 +29,7 @@ ORDER = (
     ("sizes", "kernels", "plan_text", "plan_bytes", "plan_times"),
     ("jobs",),
     ("rows",),
+    ("turns",),
     ("assemble_region",),
     ("assemble_branch",),
     ("assemble_flow",),
