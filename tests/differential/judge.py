@@ -114,6 +114,8 @@ def _as_it_was(value: Any, moved: np.ndarray[Any, Any]) -> Any:
 def _noise_of(step: Step, operands: Sequence[Any]) -> str:
     if step.noise == "exact" and is_complex_arithmetic(step, operands):
         return "rounded"
+    if step.writes and "*=" in step.text and kind_of(operands[0]) == "c":
+        return "rounded in place"
     if step.noise == "exact" and _EXTREME.search(step.text) and kind_of(operands[0]) == "f":
         return "extreme"
     return step.noise
@@ -134,6 +136,8 @@ def _moved(move: Noise, step: Step, noise: str, operands: list[Any]) -> Any:
     if noise == "sum":
         operands = [move(o) for o in operands]
     made = run_step(step, operands)
+    if noise == "rounded in place":
+        operands[0][...] = move(operands[0])
     if noise == "sum":
         return move.signed(move(made, _magnitude(step, operands, made)))
     if noise == "extreme":
@@ -191,7 +195,7 @@ def expected(program: Program, args: Sequence[Any], rng: np.random.Generator) ->
     values = run_numpy(program, own)
     made = Expected([np.copy(v) if isinstance(v, np.ndarray) else v for v in values], own)
     noises = (_noise_of(s, [values[o] for o in s.operands]) for s in program.steps)
-    if any(noise in ("rounded", "sum", "extreme") for noise in noises):
+    if any(noise.startswith(("rounded", "sum", "extreme")) for noise in noises):
         for seed in rng.integers(1 << 32, size=PAIRS):
             for flip in (1.0, -1.0):
                 its_own = copied(args)
