@@ -8,13 +8,13 @@ of it.
     a[i, :j] @ a[:j, j]        both cut from 0 to j:  masked, then a product of the wholes
     np.flip(r[:k]) * y[:k]     cut from n - k to n, and from 0 to k:  the first is moved
 
-Invariants: immutable; places count from 0 along the whole's axis; elements outside are anything.
+Invariants: what was computed never changes; places count from 0 along the whole's axis; elements outside are anything.
 Not here: how slices become such (run_time_slices.py), arithmetic (cut_functions.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tracemill.compiler.dims import Size
@@ -130,9 +130,7 @@ class Cut(InPlaceOperators, Unsized):
         now = self.here()
         if now is not self:
             return now.T
-        reverse = tuple(reversed(range(self.ndim)))
-        made = self.tracing.emit("transpose", self.whole, perm=reverse)
-        return Cut(self.tracing, made, self.axes[::-1])
+        return self.through(lambda array: array.T, self.axes[::-1])
 
     def length(self, axis: int) -> TracedNumber:
         """The number of elements along a cut axis."""
@@ -187,13 +185,28 @@ class Cut(InPlaceOperators, Unsized):
     def flipped(self, axis: int) -> Cut:
         """The elements along an axis in reverse order."""
         trace, ends = self.tracing, self.axes[axis]
-        whole = flipped(trace, self.whole, axis)
+        key = (*[slice(None)] * axis, slice(None, None, -1))
         if ends is None:
-            return Cut(trace, whole, self.axes)
+            return self.through(lambda array: array[key], self.axes)
         extent = trace.size_value(self.extent(axis))
         start = None if ends.stop is None else trace.emit("sub", extent, ends.stop)
         stop = None if ends.start is None else trace.emit("sub", extent, ends.start)
-        return self.with_ends(whole, axis, Ends(start, stop, ends.length, ends.is_likely))
+        there = Ends(start, stop, ends.length, ends.is_likely)
+        axes = (*self.axes[:axis], there, *self.axes[axis + 1 :])
+        return self.through(lambda array: array[key], axes)
+
+    def through(self, view: Callable[[TracedArray], Any], axes: Axes) -> Any:
+        """What a function that takes a view makes of the whole: a view of what this is one of."""
+        trace = self.tracing
+        made = view(fresh(trace, self.whole) if self.view is None else self.view)
+        if not any(axes):
+            return made
+        return Cut(trace, made.value, axes, None if self.view is None else made)
+
+    def copy(self, order: str = "C") -> Cut:
+        """The elements as they are now."""
+        now = self.here()
+        return Cut(now.tracing, now.whole, now.axes)
 
     def taking(self, array: Any) -> Any:
         """``array[self]``, of integers."""
@@ -237,16 +250,6 @@ class Cut(InPlaceOperators, Unsized):
 
     def __repr__(self) -> str:
         return f"<traced {self.whole.type!r} %{self.whole.name}, cut to lengths of the run>"
-
-
-def flipped(trace: Trace, value: Value, axis: int) -> Value:
-    """The elements along an axis in reverse order."""
-    shape = tuple([trace.sizes.normal(size) for size in value.tensor.shape])
-    start: list[Size] = [0] * len(shape)
-    step = [1] * len(shape)
-    start[axis], step[axis] = shape[axis] - 1, -1
-    made: Value = trace.emit("slice", value, start=tuple(start), size=shape, step=tuple(step))
-    return made
 
 
 def here(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -24,11 +24,11 @@ from .cut_functions import (
     reduction,
     total,
 )
-from .cut_indexing import astype, cumsum, flip, getitem, ravel, taken_by
+from .cut_indexing import astype, cumsum, flatten, flip, getitem, ravel, taken_by
 
 __all__ = ["FUNCTIONS", "METHODS", "assigned_to", "function", "getitem", "taken_by", "ufunc"]
 
-_ARITHMETIC = (np.where, np.clip, np.round, np.real, np.imag, np.nan_to_num, np.isclose)
+_ARITHMETIC = (np.where, np.clip, np.round, np.nan_to_num, np.isclose)
 
 
 def ufunc(ufunc: np.ufunc, method: str, args: tuple[Any, ...], keywords: Any) -> Any:
@@ -80,7 +80,7 @@ METHODS: dict[str, Any] = {
     "sum": FUNCTIONS[np.sum], "prod": FUNCTIONS[np.prod], "mean": FUNCTIONS[np.mean],
     "var": FUNCTIONS[np.var], "std": FUNCTIONS[np.std], "any": FUNCTIONS[np.any],
     "all": FUNCTIONS[np.all], "max": FUNCTIONS[np.max], "min": FUNCTIONS[np.min],
-    "dot": dot, "astype": astype, "ravel": ravel, "flatten": ravel, "cumsum": cumsum,
+    "dot": dot, "astype": astype, "ravel": ravel, "flatten": flatten, "cumsum": cumsum,
     "clip": FUNCTIONS[np.clip], "round": FUNCTIONS[np.round],
 }  # fmt: skip
 _FOLDS: dict[Any, Any] = {

@@ -37,8 +37,13 @@ def astype(a: Cut, dtype: Any, **_: Any) -> Any:
 
 
 def ravel(a: Cut, order: str = "C") -> Any:
-    """ndarray.ravel of a vector."""
+    """ndarray.ravel: a vector is itself."""
     return a if a.ndim == 1 else a.array().ravel(order)
+
+
+def flatten(a: Cut, order: str = "C") -> Any:
+    """ndarray.flatten: a vector is copied."""
+    return a.copy() if a.ndim == 1 else a.array().flatten(order)
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
@@ -77,8 +82,7 @@ def getitem(a: Cut, key: Any) -> Any:
             axes.append(None)
         rest.append(item)
         axis += 1
-    made = indexing.getitem(fresh(a.tracing, a.whole), tuple(rest))
-    return of_whole(a.tracing, value_of(made), tuple(axes)) if any(axes) else made
+    return a.through(lambda array: indexing.getitem(array, tuple(rest)), tuple(axes))
 
 
 def _along_cut(a: Cut, axis: int, item: Any) -> tuple[Cut, Any, Ends | None]:

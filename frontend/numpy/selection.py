@@ -130,6 +130,10 @@ class Selection(Unsized):
             raise self.size_error()
         return lambda *args, **keywords: function(self, *args, **keywords)
 
+    def copy(self, order: str = "C") -> Selection:
+        """Itself: selections never change."""
+        return self
+
     def astype(self, dtype: Any, **_: Any) -> Selection:
         """Converted elements."""
         return self.like(fresh(self.tracing, self.whole).astype(dtype).value)

@@ -59,10 +59,6 @@ class Unsized(Traced):
         """The same as an array, for a result. Raises UnsupportedError."""
         return fresh(self.tracing, self.value)
 
-    def copy(self, order: str = "C") -> Any:
-        """Itself: these never change."""
-        return self
-
     def __setitem__(self, key: Any, item: Any) -> NoReturn:
         raise self.size_error()
 

@@ -74,9 +74,28 @@ def written_by_a_helper(x):
     return x
 
 
+def copied(x):
+    k = x.argmin() + 1
+    parts = x[:k].copy(), x[:k].flatten(), x[:k].astype(x.dtype)
+    x[0] = 100
+    return [part.sum() for part in parts]
+
+
+def views_of_slices(x):
+    k = x.argmin() + 1
+    a = x[:, None] * x
+    parts = x[:k][::-1], x[:k][1:], x[:k].ravel(), np.flip(x[:k]), a[:k].T, a[:k, :2][:, 0]
+    x[:2] = 100
+    a[0, 0] = 50
+    reverse = parts[3]
+    reverse += 1
+    doubled(parts[4])
+    return [part.sum() for part in parts], x, a
+
+
 @pytest.mark.parametrize(
     "function",
-    [written_through, read_after_a_write, slice_of_a_view, written_on_trips, read_on_trips,
+    [copied, views_of_slices, written_through, read_after_a_write, slice_of_a_view, written_on_trips, read_on_trips,
      written_in_a_branch, written_by_a_helper],
     ids=lambda f: f.__name__,
 )  # fmt: skip
