@@ -210,8 +210,7 @@ def _node(
     for variable, value in zip(variables, made[len(wanted) :]):
         variable.put(trace, value)
     for place, pattern in patterns:
-        content = pattern if type(pattern) is Undefined else nests.filled(pattern, leaves)
-        place.write(content)
+        place.write(nests.filled(pattern, leaves))
     return outcome.filled(leaves) if isinstance(outcome, Jump) else outcome
 
 

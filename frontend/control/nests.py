@@ -26,6 +26,7 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import KINDS, TracedNumber, weak_kind
 from ..tracing.state import Trace, require_dtype
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
+from ..tracing.undefined import Undefined
 
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 _CONSTANTS = (str, bytes, type(None), np.dtype, slice, type(Ellipsis))
@@ -127,7 +128,9 @@ def paired(left: Any, right: Any, path: str, pairs: list[Pair], every: bool = Fa
 
 
 def filled(pattern: Any, leaves: Sequence[Any]) -> Any:
-    """The content of a pattern with these leaves."""
+    """The content of a pattern with these leaves; what has none stays undefined."""
+    if type(pattern) is Undefined:
+        return pattern
     if type(pattern) is Leaf:
         return leaves[pattern.at]
     if type(pattern) is Same:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..compiler.records import dataclass
+from ..tracing.memory import around
 from ..tracing.state import Trace, fail
 from . import nests
 from .nests import Differs, Pair
@@ -82,12 +83,7 @@ def jump_of(trace: Trace, left: Any, right: Any, pairs: list[Pair]) -> Any:
 def loop_around(trace: Trace) -> str | None:
     """What the trip is of the innermost loop of the user's around: one of the graph, one that is
     tried, or one that runs now."""
-    at: Trace | None = trace
-    while at is not None:
-        if at.loop is not None:
-            return at.loop
-        at = at.outer if at.states is not None else None
-    return None
+    return next((at.loop for at in around(trace) if at.loop is not None), None)
 
 
 def _one_value(left: Any, right: Any, path: str, pairs: list[Pair]) -> Any:

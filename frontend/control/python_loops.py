@@ -82,9 +82,7 @@ def repeat_for(
     loop = Loop(None, body, otherwise, live, leaves, after)
     problem: Exception | None = None
     tried = _TRIED if can_be_tried(loop.blocks) else 0
-    trips = items if type(items) is Trips else None
-    if trips is None:
-        trips = of_items(items)
+    trips = items if type(items) is Trips else of_items(items)
     if trips is not None:
         if _are_many(trips.count) and (tried or not _can_be_plain(trips.count)):
             least = _FEW_OPERATIONS if type(trips.count) is int else 0

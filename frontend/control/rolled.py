@@ -33,7 +33,6 @@ from ..tracing.kinship import spent_outside
 from ..tracing.number import TracedNumber
 from ..tracing.regions import Handed, OpenRegion, Region, Regions
 from ..tracing.state import Trace, fail, running
-from ..tracing.undefined import Undefined
 from . import nests
 from .loop_carried import (
     CarriedByLoop,
@@ -130,8 +129,7 @@ class _Rolling:
         for variable, value in zip(found.variables.values(), made[len(found.kinds) :]):
             variable.put(self.trace, value)
         for at, pattern in found.patterns.items():
-            lost = type(pattern) is Undefined
-            self.watched[at].write(pattern if lost else nests.filled(pattern, leaves))
+            self.watched[at].write(nests.filled(pattern, leaves))
         for at, step in found.steps.items():
             assert self.trips is not None
             self.watched[at].write(self._at_trip(at, self.trips.count, step))
@@ -173,8 +171,7 @@ class _Rolling:
             )
             for at, pattern in known.patterns.items():
                 if self.before[at] is not UNBOUND:
-                    lost = type(pattern) is Undefined
-                    self.handed[at] = pattern if lost else nests.filled(pattern, leaves)
+                    self.handed[at] = nests.filled(pattern, leaves)
             for at, content in self.handed.items():
                 self.watched[at].write(content)
             self.outcome = opened.run(lambda: self._run(opened))

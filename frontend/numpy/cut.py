@@ -8,7 +8,8 @@ of it.
     a[i, :j] @ a[:j, j]        both cut from 0 to j:  masked, then a product of the wholes
     np.flip(r[:k]) * y[:k]     cut from n - k to n, and from 0 to k:  the first is moved
 
-Invariants: what was computed never changes; places count from 0 along the whole's axis; elements outside are anything.
+Invariants: what was computed never changes; places count from 0 along the whole's axis; elements
+outside are anything.
 Not here: how slices become such (run_time_slices.py), arithmetic (cut_functions.py).
 """
 
@@ -186,14 +187,15 @@ class Cut(InPlaceOperators, Unsized):
         """The elements along an axis in reverse order."""
         trace, ends = self.tracing, self.axes[axis]
         key = (*[slice(None)] * axis, slice(None, None, -1))
-        if ends is None:
-            return self.through(lambda array: array[key], self.axes)
-        extent = trace.size_value(self.extent(axis))
-        start = None if ends.stop is None else trace.emit("sub", extent, ends.stop)
-        stop = None if ends.start is None else trace.emit("sub", extent, ends.start)
-        there = Ends(start, stop, ends.length, ends.is_likely)
-        axes = (*self.axes[:axis], there, *self.axes[axis + 1 :])
-        return self.through(lambda array: array[key], axes)
+        axes = self.axes
+        if ends is not None:
+            extent = trace.size_value(self.extent(axis))
+            start = None if ends.stop is None else trace.emit("sub", extent, ends.stop)
+            stop = None if ends.start is None else trace.emit("sub", extent, ends.start)
+            there = Ends(start, stop, ends.length, ends.is_likely)
+            axes = (*axes[:axis], there, *axes[axis + 1 :])
+        made: Cut = self.through(lambda array: array[key], axes)
+        return made
 
     def through(self, view: Callable[[TracedArray], Any], axes: Axes) -> Any:
         """What a function that takes a view makes of the whole: a view of what this is one of."""

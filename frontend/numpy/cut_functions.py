@@ -13,17 +13,18 @@ import numpy as np
 from tracemill.compiler.ir.graph import Value
 
 from ..tracing.state import Trace, running
-from ..tracing.tensor import fresh
+from ..tracing.tensor import fresh, result
 from . import linear, reductions, ufuncs
 from .axes import normal_axes
 from .creation import refuse_unfit, stored
 from .cut import Axes, Cut, Ends, are_equally_long, are_same, of_whole
-from .operands import is_traced, value_of
-from .unsized import neutral_of, refuse_masks, wrapped
+from .operands import value_of
+from .unsized import neutral_of, refuse_masks
 from .words import broadcast_to, expand
 
 
 def call_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    """A ufunc as a function of its operands."""
     return lambda *args, **keywords: ufuncs.call(ufunc, args, **keywords)
 
 
@@ -90,7 +91,7 @@ def met(trace: Trace, args: Sequence[Any]) -> tuple[list[Any], Axes] | None:
         if not _meet(trace, operands, cut, places):
             return None
         axes.append(operands[cut[0]].axes[places[cut[0]]])
-    wholes = [wrapped(trace, o.whole) if type(o) is Cut else o for o in operands]
+    wholes = [result(trace, o.whole) if type(o) is Cut else o for o in operands]
     return wholes, tuple(axes)
 
 
@@ -116,11 +117,9 @@ def _is_one(trace: Trace, item: Any, axis: int) -> bool:
 
 
 def rank_of(item: Any) -> int:
-    return (
-        item.ndim
-        if type(item) is Cut or is_traced(item) and hasattr(item, "ndim")
-        else np.ndim(item)
-    )
+    """np.ndim, also of what is cut."""
+    found = getattr(item, "ndim", None)
+    return np.ndim(item) if found is None else found
 
 
 # -- reductions
@@ -146,7 +145,7 @@ def reduction(reduce: Callable[..., Any], extreme: str = "") -> Callable[..., An
                     some = trace.emit("any", a.mask_of(at), axes=(0,))
                     trace.emit("check", some, code="TM241")
             given["initial"] = neutral_of(a, extreme)
-        made = reduce(wrapped(trace, a.whole), axis=reduced, **given)
+        made = reduce(result(trace, a.whole), axis=reduced, **given)
         kept = given.get("keepdims") is True
         axes = [None if at in reduced else ends for at, ends in enumerate(a.axes)]
         rest = [ends for at, ends in enumerate(axes) if kept or at not in reduced]
@@ -177,7 +176,7 @@ def matmul(a: Any, b: Any) -> Any:
     wholes = []
     for item in operands:
         if type(item) is Cut:  # what is not there may be infinite
-            item = wrapped(trace, item.zeroed() if all(cut) else item.whole)
+            item = result(trace, item.zeroed() if all(cut) else item.whole)
         wholes.append(item)
     left = [_ends(operands[0], at) for at in range(ranks[0]) if at != summed[0]]
     right = [_ends(operands[1], at) for at in range(ranks[1]) if at != summed[1]]

@@ -14,13 +14,12 @@ from tracemill.compiler.types import I64
 
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, running
-from ..tracing.tensor import fresh
+from ..tracing.tensor import fresh, result
 from . import indexing, reductions
 from .axes import normal_axes
 from .conversion import astype as converted_array
 from .cut import Cut, Ends, of_whole
 from .operands import value_of
-from .unsized import wrapped
 
 
 def flip(m: Any, axis: Any = None) -> Any:
@@ -51,7 +50,7 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     if axis is None and a.ndim > 1:
         return a.array().cumsum(dtype=dtype)
     (at,) = normal_axes(0 if axis is None else axis, a.ndim)
-    made = reductions.cumsum(wrapped(a.tracing, a.zeroed()), axis=at, dtype=dtype)
+    made = reductions.cumsum(result(a.tracing, a.zeroed()), axis=at, dtype=dtype)
     return Cut(a.tracing, made.value, a.axes)
 
 
@@ -59,9 +58,9 @@ def getitem(a: Cut, key: Any) -> Any:
     """Integers, slices and None along axes; cut axes take ``:``, ``::-1``, integers, and slices
     that begin at or behind their first element."""
     items = list(key) if isinstance(key, tuple) else [key]
-    used = sum(1 for item in items if item is not None and item is not Ellipsis)
-    if Ellipsis in [item for item in items if isinstance(item, type(Ellipsis))]:
-        at = next(i for i, item in enumerate(items) if item is Ellipsis)
+    at = next((i for i, item in enumerate(items) if item is Ellipsis), None)
+    if at is not None:
+        used = sum(item is not None for item in items) - 1
         items[at : at + 1] = [slice(None)] * (a.ndim - used)
     items += [slice(None)] * (a.ndim - sum(item is not None for item in items))
     rest: list[Any] = []

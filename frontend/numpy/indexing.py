@@ -15,9 +15,10 @@ from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.concrete import known
+from ..tracing.gathered import Element
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh, result
-from ..tracing.views import Element, Reshape
+from ..tracing.views import Reshape
 from .axes import one_axis
 from .creation import converted, refuse_unfit, stored
 from .cut import Cut

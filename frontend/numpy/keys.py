@@ -24,11 +24,12 @@ from tracemill.compiler.records import dataclass
 from tracemill.compiler.types import BOOL, I64, U64
 
 from ..tracing.concrete import known
+from ..tracing.gathered import Element
 from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail
 from ..tracing.tensor import TracedArray, TracedScalar
-from ..tracing.views import Element, Reshape, Slice, Step, Transpose
+from ..tracing.views import Reshape, Slice, Step, Transpose
 from .operands import any_traced, value_of
 from .words import broadcast_shapes
 
@@ -223,8 +224,7 @@ def _places_together(trace: Trace, items: list[Any]) -> list[Any]:
 
 def element_first(trace: Trace, key: Any) -> tuple[Element | None, Any]:
     """A key of integers, some of the run, and slices that leave something out: the integers as a
-    step of their own, and the key for what is left. So a write to part of a row touches that row.
-    """
+    step of their own, so that a write to part of a row touches that row, and the rest."""
     items = key if type(key) is tuple else ()
     at = [i for i, item in enumerate(items) if _is_integer(item)]
     if (

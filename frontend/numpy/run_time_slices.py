@@ -1,7 +1,7 @@
 """Slices whose bounds are known only when the function runs: ``x[i:i + 5]``, ``x[:j]``.
 
     length        inside its axis                  becomes
-    known         shown by the loop's range        a view (tracing/window.py)
+    known         shown by the loop's range        a view (tracing/gathered.py)
     known         not shown                        that many elements, cut at their ends (cut.py)
     of the run    -                                the whole axis, cut
 
@@ -28,10 +28,11 @@ from tracemill.compiler.types import I64
 
 from ..tracing.affine import Affine, Atom, affine_of
 from ..tracing.concrete import can_be_fixed, concrete, known
+from ..tracing.gathered import Window
+from ..tracing.memory import around
 from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, TracedScalar
-from ..tracing.window import Window
 from .cut import Axes, Cut, Ends
 from .operands import value_of
 from .selection import same_value
@@ -238,10 +239,7 @@ def _sum_of(trace: Trace, value: Value) -> Affine:
 
 
 def _is_in_a_trip(trace: Trace) -> bool:
-    at: Trace | None = trace
-    while at is not None and not at.is_trip:
-        at = at.outer if at.states is not None else None
-    return at is not None
+    return any(at.is_trip for at in around(trace))
 
 
 def _step(item: slice) -> int:

@@ -25,7 +25,7 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh, result
 from . import reductions, statistics, ufuncs
-from .unsized import Unsized, neutral_of, refuse_masks, wrapped
+from .unsized import Unsized, neutral_of, refuse_masks
 from .words import reshape
 
 _REPEATABLE = frozenset(
@@ -163,7 +163,7 @@ def elementwise(ufunc: np.ufunc, args: tuple[Any, ...], keywords: Any) -> Any:
             places = [s.axis - s.whole.tensor.rank for s in (item, first)]
             if not same_value(item.mask, first.mask) or places[0] != places[1]:
                 raise refuse_masks("selected by different masks")
-            operands.append(wrapped(first.tracing, item.whole))
+            operands.append(result(first.tracing, item.whole))
             continue
         behind = first.whole.tensor.rank - first.axis - first.mask.tensor.rank
         if getattr(item, "ndim", 0) > behind:

@@ -15,7 +15,7 @@ from tracemill.compiler.ir.graph import Location, Value
 from tracemill.compiler.types import BOOL
 
 from ..tracing.state import Trace, fail
-from ..tracing.tensor import Traced, TracedScalar, fresh, result
+from ..tracing.tensor import Traced, fresh, result
 from .operands import integer_limits
 
 
@@ -61,11 +61,6 @@ class Unsized(Traced):
 
     def __setitem__(self, key: Any, item: Any) -> NoReturn:
         raise self.size_error()
-
-
-def wrapped(trace: Trace, value: Value) -> Any:
-    """A whole array as the operand of a function."""
-    return fresh(trace, value) if value.tensor.rank else TracedScalar(trace, value)
 
 
 def neutral_of(array: Unsized, extreme: str) -> Any:

@@ -12,6 +12,7 @@ from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.records import dataclass
 
+from .gathered import Gathered, Places
 from .views import Strides
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagonal:
+class Diagonal(Gathered):
     """`size` elements from row `first` and column `second` on."""
 
     size: Size
@@ -27,20 +28,10 @@ class Diagonal:
     second: Size
     writeable: bool = True
 
-    def read(self, trace: Trace, parent: Value) -> Value:
-        places, axes = self._places(trace, parent)
-        value: Value = trace.emit("gather", parent, *places, axes=axes)[0]
-        return value
-
-    def write(self, trace: Trace, parent: Value, part: Value) -> Value:
-        places, axes = self._places(trace, parent)
-        value: Value = trace.emit("scatter", parent, part, *places, axes=axes)[0]
-        return value
-
     def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
         return (*strides[:-2], strides[-2] + strides[-1])
 
-    def _places(self, trace: Trace, parent: Value) -> tuple[list[Value], tuple[int, int]]:
+    def places(self, trace: Trace, parent: Value) -> Places:
         index = trace.emit("iota", size=trace.sizes.normal(self.size))
         starts = [trace.sizes.normal(start) for start in (self.first, self.second)]
         places = [

@@ -14,13 +14,12 @@ Not here: which arrays become kin (control/shared.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tracemill.compiler.ir.graph import Location
 
 from .box import Box
-from .memory import root_of
+from .memory import around, root_of
 from .source import user_location
 from .state import Trace, fail
 from .views import Base
@@ -45,7 +44,7 @@ def kin_of(trace: Trace, base: Base) -> list[Root]:
     """Other memory that this may be."""
     root = id(root_of(base))
     found: dict[int, Root] = {}
-    for at in _around(trace):
+    for at in around(trace):
         if root in at.kin:
             found.update(at.kin[root][1])
     return list(found.values())
@@ -86,16 +85,8 @@ def spent_outside(trace: Trace) -> dict[int, tuple[Root, Location | None]]:
 def _spent_at(trace: Trace, base: Base) -> str | None:
     """Where memory was written that this may be, if it was."""
     root = id(root_of(base))
-    for at in _around(trace):
+    for at in around(trace):
         if root in at.spent:
             place = at.spent[root][1]
             return "before" if place is None else f"in line {place.line}"
     return None
-
-
-def _around(trace: Trace) -> Iterator[Trace]:
-    """A trace, and those of the bodies it is in."""
-    at: Trace | None = trace
-    while at is not None:
-        yield at
-        at = at.outer if at.states is not None else None

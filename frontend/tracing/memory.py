@@ -14,14 +14,16 @@ Not here: Variables, which are carried in the same way (variable.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.records import replace
 from tracemill.compiler.types import TensorType
 
 from .box import Box, SharedBase
+from .gathered import Element, Window
 from .state import Trace
-from .views import Base, Element, Step, read_steps, write_steps
-from .window import Window
+from .views import Base, Step, read_steps, write_steps
 
 
 class Memory:
@@ -162,3 +164,11 @@ def root_of(base: Base) -> Base | Box:
     if isinstance(base, RegionBase):
         return base.memory.root
     return base.box if isinstance(base, SharedBase) else base
+
+
+def around(trace: Trace) -> Iterator[Trace]:
+    """A trace, and those of the bodies it is in."""
+    at: Trace | None = trace
+    while at is not None:
+        yield at
+        at = at.outer if at.states is not None else None

@@ -168,26 +168,6 @@ class Broadcast:
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
-    """Some axes taken at run-time positions, given as integers of rank 0."""
-
-    axes: tuple[int, ...]
-    positions: tuple[Value, ...]
-    writeable: bool = True
-
-    def read(self, trace: Trace, parent: Value) -> Value:
-        value: Value = trace.emit("gather", parent, *self.positions, axes=self.axes)[0]
-        return value
-
-    def write(self, trace: Trace, parent: Value, part: Value) -> Value:
-        value: Value = trace.emit("scatter", parent, part, *self.positions, axes=self.axes)[0]
-        return value
-
-    def strides(self, trace: Trace, shape: tuple[Size, ...], strides: Strides) -> Strides | None:
-        return tuple(s for axis, s in enumerate(strides) if axis not in self.axes)
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
     """The real or the imaginary parts of complex elements."""
 

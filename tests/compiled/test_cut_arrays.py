@@ -95,8 +95,8 @@ def views_of_slices(x):
 
 @pytest.mark.parametrize(
     "function",
-    [copied, views_of_slices, written_through, read_after_a_write, slice_of_a_view, written_on_trips, read_on_trips,
-     written_in_a_branch, written_by_a_helper],
+    [copied, views_of_slices, written_through, read_after_a_write, slice_of_a_view,
+     written_on_trips, read_on_trips, written_in_a_branch, written_by_a_helper],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_a_slice_with_a_name_is_a_view(function: Any) -> None:
