@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,7 +74,9 @@ F: np.fft.irfft(np.fft.rfft({0}))
 """
 
 # A matrix that is far from singular: of others what a library gives is up to the last digits.
-DEFINITE = "np.clip({0}, -2, 2) @ np.clip({0}.T, -2, 2) + np.eye({0}.shape[0])"
+# In float64 at once, for the product is one of the roundings that the matrix spreads.
+WIDE = "np.clip({0}, -2, 2).astype(np.float64)"
+DEFINITE = f"{WIDE} @ {WIDE}.T + np.eye({{0}}.shape[0])"
 
 KINDS: Mapping[str, Callable[[Any], bool]] = {
     **numpy_lines.KINDS,
@@ -81,6 +84,8 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
     "G": lambda v: np.ndim(v) == 2 and kind_of(v) in "if",
     "H": lambda v: np.ndim(v) == 2 and kind_of(v) == "f",
 }
+EXACT_ROOT_HALF = Fraction(math.isqrt(10**80 // 2), 10**40)
+ROOT_HALF = math.sqrt(0.5)
 SEED = 7
 GENERATOR = tm.random.Generator(SEED)
 
@@ -162,8 +167,9 @@ def _avg_pool(image: Any, window: int, stride: int) -> Any:
 
 def _conv(image: Any, weight: Any, stride: int = 1, padding: int = 0) -> Any:
     image = _padded(image, padding, 0)
-    seen = _windows(image, weight.shape[2:], _pair(stride))
-    return np.tensordot(seen, weight, ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
+    seen = _windows(image, weight.shape[2:], _pair(stride))[:, None]
+    products = seen * weight[:, :, None, None]  # not tensordot, which leaves out 0 * NaN
+    return products.sum(axis=(2, 5, 6), dtype=products.dtype)
 
 
 def _window_gradient(x: Any) -> Any:
@@ -199,7 +205,12 @@ def _softplus(x: float) -> float:
 
 
 def _ndtr(x: float) -> float:
-    return math.erfc(-x / math.sqrt(2)) / 2
+    """With what x / sqrt(2) loses in rounding, which erfc makes larger."""
+    at = -x * ROOT_HALF
+    if not math.isfinite(at):
+        return math.erfc(at) / 2
+    lost = float(-Fraction(x) * EXACT_ROOT_HALF - Fraction(at))
+    return (math.erfc(at) - 2 / math.sqrt(math.pi) * math.exp(-at * at) * lost) / 2
 
 
 def _log_ndtr(x: float) -> float:
