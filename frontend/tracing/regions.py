@@ -105,7 +105,11 @@ class OpenRegion:
         self.trace = inner = Trace(name, outer.dispatch, {})
         inner.become_region()
         regions.add(inner)
-        values = [inner.builder.param(item.name, item.tensor) for item in handed]
+        known = outer.sizes.replaced  # since the types were found, a symbol may have been removed
+        values = [
+            inner.builder.param(item.name, item.tensor.substitute(known) if known else item.tensor)
+            for item in handed
+        ]
         assert inner.states is not None
         for variable in variables:
             inner.states[variable.name] = inner.builder.param(variable.name, variable.type)

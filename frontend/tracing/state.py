@@ -212,12 +212,13 @@ class Trace:
 
         Where sizes that must fit are not known to, the hints decide and a guard is recorded.
         """
+        sizes: Any = None
         while True:
             try:
                 return self.builder.emit(op, operands, attrs)
             except TracemillError as problem:
-                sizes: Any = problem.sizes
-                if sizes is None or not self.unify(*sizes):
+                before, sizes = sizes, problem.sizes
+                if sizes in (None, before) or not self.unify(*sizes):
                     self.explain(problem, sizes or ())
                     raise
             attrs = {key: self._now(value) for key, value in attrs.items()}

@@ -169,3 +169,15 @@ def test_a_while_loop_that_a_size_ends(function: Any) -> None:
     calls = [(drawn(n, 3, seed=n), drawn(n, seed=n)) for n in (60, 400, 1000)]
     compiled = same(function, *calls)
     assert loops(compiled, *calls[0], kind="while") == (function is not bound_is_known)
+
+
+def halved(x, y):
+    w = y
+    for _ in range(len(x)):
+        w = y.reshape(-1)
+        y = x[:, 0] * 0.5
+    return w, y
+
+
+def test_sizes_that_a_trip_finds_equal_are_one_on_the_next() -> None:
+    same(halved, *CALLS, (drawn(1, 3), drawn(1)))
