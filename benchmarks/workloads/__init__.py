@@ -8,6 +8,8 @@ from .elementwise import ELEMENTWISE
 from .networks import NETWORKS
 from .order import ORDER
 from .pairs import PAIRS
+from .repeated import REPEATED
 from .rows import ROWS
+from .sequences import SEQUENCES
 
-ALL = collect(ELEMENTWISE, ROWS, NETWORKS, PAIRS, ORDER, CALLS)
+ALL = collect(ELEMENTWISE, ROWS, NETWORKS, SEQUENCES, PAIRS, REPEATED, ORDER, CALLS)

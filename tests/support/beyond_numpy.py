@@ -169,7 +169,7 @@ def _conv(image: Any, weight: Any, stride: int = 1, padding: int = 0) -> Any:
     image = _padded(image, padding, 0)
     seen = _windows(image, weight.shape[2:], _pair(stride))[:, None]
     products = seen * weight[:, :, None, None]  # not tensordot, which leaves out 0 * NaN
-    return products.sum(axis=(2, 5, 6), dtype=products.dtype)
+    return products.sum(axis=(2, 5, 6), dtype=np.result_type(seen, weight))
 
 
 def _window_gradient(x: Any) -> Any:
