@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..workload import collect
 from .calls import CALLS
+from .clusters import CLUSTERS
 from .elementwise import ELEMENTWISE
 from .networks import NETWORKS
 from .order import ORDER
@@ -12,4 +13,4 @@ from .repeated import REPEATED
 from .rows import ROWS
 from .sequences import SEQUENCES
 
-ALL = collect(ELEMENTWISE, ROWS, NETWORKS, SEQUENCES, PAIRS, REPEATED, ORDER, CALLS)
+ALL = collect(ELEMENTWISE, ROWS, NETWORKS, SEQUENCES, PAIRS, REPEATED, CLUSTERS, ORDER, CALLS)

@@ -1,7 +1,6 @@
 """The trace in progress: the graph being built, its inputs, its sizes and guards.
 
-One trace runs in a thread at a time; traces nest (a function traced inside another, for a
-gradient or a branch), and the innermost one is current.
+One trace runs in a thread at a time; traces nest, and the innermost one is current.
 
 Invariants: every traced value belongs to one trace and is dead when that trace has ended.
 Not here: what user code sees (tensor.py, number.py, integer.py), the meaning of NumPy functions
@@ -204,31 +203,31 @@ class Trace:
                 source = Input("outer", value.name, value=value, location=user_location())
                 found = self.add_input(source, value.tensor)
             self.captured[value] = found
-        made: Value = found
-        return made
+        return found
 
     def emit(self, op: str, *operands: Value, **attrs: Any) -> Any:
         """Make a node: its result, or a tuple of them.
 
         Where sizes that must fit are not known to, the hints decide and a guard is recorded.
         """
-        sizes: Any = None
+        tried: list[Any] = [None]
         while True:
             try:
                 return self.builder.emit(op, operands, attrs)
             except TracemillError as problem:
-                before, sizes = sizes, problem.sizes
-                if sizes in (None, before) or not self.unify(*sizes):
+                sizes: Any = problem.sizes
+                if sizes in tried or not self.unify(*sizes):
                     self.explain(problem, sizes or ())
                     raise
+                tried.append(sizes)
             attrs = {key: self._now(value) for key, value in attrs.items()}
 
     def explain(self, problem: TracemillError, sizes: Sequence[Size]) -> TracemillError:
         """The error, saying what the symbols of sizes that do not fit are in the example call."""
-        symbols = [s for size in sizes if isinstance(size, Dim) for s in size.symbols()]
-        known = [f"{s} is {self.sizes.hints[s]}" for s in symbols if s in self.sizes.hints]
-        if known:
-            text = f"in this call {', '.join(dict.fromkeys(known))}"
+        hints = self.sizes.hints
+        symbols = {s: hints.get(s) for z in sizes if isinstance(z, Dim) for s in z.symbols()}
+        if known := [f"{s} is {hint}" for s, hint in symbols.items() if hint is not None]:
+            text = f"in this call {', '.join(known)}"
             problem.detail = f"{problem.detail}; {text}" if problem.detail else text
             problem.hint = ""
         return problem
