@@ -359,4 +359,6 @@ def _graphs(graph: Graph) -> list[Graph]:
 def _place(node: Node) -> ErrorPlace:
     code = node.attrs.get("code", node.op.failure)
     dtype = node.attrs.get("dtype")
-    return ErrorPlace(node.op.name, code, node.location, dtype.numpy.name if dtype else "")
+    name = dtype.numpy.name if dtype else ""
+    raised = node.attrs.get("raises", ""), node.attrs.get("arguments", "")
+    return ErrorPlace(node.op.name, code, node.location, name, *raised)

@@ -14,8 +14,9 @@ HELP: Mapping[str, str] = {
     "TM101": "A function is compiled from one run on stand-ins for its arrays. Python's `if`, "
     "`while`, `for`, `and`, `or` and `not` on their values become branches and loops of the graph "
     "(control-flow.md), but not in functions without source, around `yield`, `await`, a class or "
-    "`global`, or where a jump leaves a `with` or `try`, nor do `raise`, `assert`, `sorted` and "
-    "`in`. Choose values with `np.where`, use `tm.cond` and `tm.while_loop`; make an option that "
+    "`global`, or where a jump leaves a `with` or `try`, nor do `sorted` and `in`. `raise` becomes "
+    "a check, but not inside a `try`, or behind a write or print of its block. Choose values with "
+    "`np.where`, use `tm.cond` and `tm.while_loop`; make an option that "
     "is the same for many calls a parameter named in `static_argnames`.",
     "TM102": "`int(x)`, `float(x)`, `x.item()`, `range(x)` and list indices need the value itself "
     "while the function is traced. Keep it an array, take the number from a shape "
@@ -75,7 +76,8 @@ HELP: Mapping[str, str] = {
     "TM242": "Sizes and counts must be zero or more; if it is computed from shapes, use "
     "`max(0, ...)`.",
     "TM243": "A slice may step by any whole number but 0.",
-    "TM244": "The condition of a check written in the program was false for some element.",
+    "TM244": "The condition of a check written in the program was false for some element. A "
+    "`raise` on values of the run raises its own exception; this one only where its class is gone.",
     "TM245": "A Variable keeps its dtype and shape: convert the value with `.astype(...)` or "
     "`reshape`, or make another Variable.",
     "TM246": "NumPy refuses Python numbers that do not fit the array's type. Convert the array "

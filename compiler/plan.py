@@ -118,12 +118,15 @@ class HostCall:
 @dataclass(frozen=True, slots=True)
 class ErrorPlace:
     """Something that can fail: the op, its error code and where the user wrote it. dtype: NumPy's
-    name of the element type that the error speaks of."""
+    name of the element type that the error speaks of. raises, arguments: an exception of the
+    user's (raising.py)."""
 
     op: str
     code: str
     location: Location | None = None
     dtype: str = ""
+    raises: str = ""
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)

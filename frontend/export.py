@@ -249,6 +249,8 @@ def _sentence(place: ErrorPlace) -> str:
     if isinstance(place.location, Location):
         line = place.location
         where = f"{Path(line.file).name}:{line.line}, in {line.function}: "
+    if place.raises:
+        return f"{where}{place.raises.partition(':')[2]}{place.arguments}"
     title = CODES[place.code].title if place.code in CODES else "A check failed."
     return f"{where}{place.op}: {title} [{place.code}]"
 

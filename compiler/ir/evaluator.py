@@ -18,6 +18,7 @@ import numpy as np
 from ..dims import Dim, Size, dim_text
 from ..errors import error
 from ..ops.definition import Structure
+from ..raising import from_text
 from ..types import TensorType, TokenType, dtype_of
 from .attrs import has_dims, substitute_value
 from .graph import Graph, Node, Value
@@ -198,6 +199,8 @@ class _Run:
         """None is success; a text is what to show, or of an op that can fail, its complaint."""
         if made is None:
             return
+        if "raises" in node.attrs:
+            raise from_text(node.attrs["raises"], node.attrs["arguments"], node.location)
         if node.op.facts.can_fail:
             raise error(node.attrs.get("code", node.op.failure), made, place=node.location)
         self._show(made)

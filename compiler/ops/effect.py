@@ -10,7 +10,7 @@ Not here: what happens when a check fails (the error slot of a call; the evaluat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Any
 
@@ -20,14 +20,15 @@ from ..types import TOKEN, DType, Type
 from .attributes import dtype_kind, exactly, only_tensor, tensor
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
 
+_OF_CHECKS: Mapping[str, type] = {"dtype": DType, "raises": str, "arguments": str}
+
 
 def _check_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     dtype_kind(only_tensor(operands), "b", "bools")
-    code, *rest = exactly(attrs, "code", *attrs.keys() & {"dtype"})
-    if not isinstance(code, str):
-        raise SignatureError("TM203", f"needs an error code, got {code!r}")
-    if not all(isinstance(part, DType) for part in rest):
-        raise SignatureError("TM203", f"needs an element type, got {rest[0]!r}")
+    exactly(attrs, "code", *attrs.keys() & _OF_CHECKS.keys())
+    for name, kind in {"code": str, **_OF_CHECKS}.items():
+        if name in attrs and not isinstance(attrs[name], kind):
+            raise SignatureError("TM203", f"needs {name} as {kind.__name__}, got {attrs[name]!r}")
     return (TOKEN,)
 
 
@@ -69,7 +70,9 @@ def _shown(value: Any, spec: str) -> str:
     return np.array2string(array, formatter=shown)
 
 
-def _check(ok: Any, code: str, dtype: DType | None = None) -> str | None:
+def _check(
+    ok: Any, code: str, dtype: DType | None = None, raises: str = "", arguments: str = ""
+) -> str | None:
     return None if np.all(ok) else ""
 
 
@@ -84,7 +87,8 @@ check = OpDef(
     structure=Structure.EFFECT,
     facts=Facts(can_fail=True, differentiable=False),
     doc="Fail the whole call with the error `code` unless every element is true. `dtype`, where it "
-    "is given, is the element type that the error speaks of.",
+    "is given, is the element type that the error speaks of. `raises` and `arguments` are an "
+    "exception of the user's to raise instead.",
 )
 
 print_ = OpDef(

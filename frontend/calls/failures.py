@@ -13,6 +13,7 @@ import numpy as np
 from ..backends.llvm.native.control import Failure
 from ..compiler.errors import CODES, error
 from ..compiler.plan import ExecutionPlan
+from ..compiler.raising import from_text
 
 
 def raise_failure(
@@ -30,6 +31,8 @@ def raise_failure(
         raise error("TM242", "a size computed in the call is negative or too large")
     assert plan is not None, "a kernel reported a failure of a version that is gone"
     place = plan.error_places[node]
+    if place.raises:
+        raise from_text(place.raises, place.arguments, place.location)
     sentence = _SENTENCES.get(place.code, CODES[place.code].title)
     text = sentence.format(*payload, dtype=_range(place.dtype))
     raise error(place.code, text, place=place.location)

@@ -36,7 +36,7 @@ from .places import (
     places,
     put_back,
 )
-from .raised import explained
+from .raised import check_instead, explained
 from .selected import is_cheap, written_out
 from .shared import shared
 
@@ -161,11 +161,12 @@ class _Arm:
         self, regions: Regions, block: Block, watched: Sequence[Place], before: Sequence[Any]
     ) -> None:
         self.opened = OpenRegion(regions, "branch")
+        self.raised: Exception | None = None
         try:
             self.outcome = self.opened.run(block)
             self.after = contents(watched)
-        except Exception as problem:  # noqa: BLE001  raised again, one of them explained
-            raise explained(problem) from problem.__cause__
+        except Exception as problem:  # noqa: BLE001  it may be one of the user's
+            self.raised = problem
         finally:
             put_back(watched, before)
         self.assigned = dict(self.opened.trace.assigned)
@@ -190,19 +191,49 @@ class _Arm:
 def _node(
     test: TracedNumber, blocks: tuple[Block, Block], watched: Sequence[Place], strict: bool
 ) -> Any:
-    """Make the node, write to places, and give the outcome."""
+    """Make the node, write to places, and give the outcome. Where a block raises, the other one
+    runs, behind a check."""
     trace = running()
     before = contents(watched)
+    arms: list[_Arm] = []
     with Regions(trace) as regions:
-        arms = [_Arm(regions, block, watched, before) for block in blocks]
-        pairs: list[Pair] = []
-        outcome = jump_of(trace, arms[0].outcome, arms[1].outcome, pairs)
-        patterns = _patterns(watched, before, arms, pairs, strict)
-        wanted = _types(trace, pairs, strict)
-        traces = arms[0].opened.trace, arms[1].opened.trace
-        found = shared(pairs, traces, traces)
-        variables = list({**arms[0].assigned, **arms[1].assigned}.values())
-        made = _emitted(trace, value_of(test), arms, pairs, wanted, variables)
+        for block in blocks:
+            arms.append(_Arm(regions, block, watched, before))
+            if arms[-1].raised is not None:
+                break
+        else:
+            return _joined_by_node(trace, test, arms, watched, before, strict)
+    return _behind_check(trace, value_of(test), arms, blocks)
+
+
+def _behind_check(
+    trace: Trace, test: Value, arms: Sequence[_Arm], blocks: tuple[Block, Block]
+) -> Any:
+    """What the block comes to that does not raise."""
+    *first, last = arms
+    assert last.raised is not None
+    ok = test if first else trace.emit("logical_not", test)
+    check_instead(trace, ok, last.raised, last.opened.trace)
+    if first:
+        return blocks[0]()
+    try:
+        return blocks[1]()
+    except Exception as problem:  # noqa: BLE001  raised again, one of them explained
+        raise explained(problem, "so does the other block") from problem.__cause__
+
+
+def _joined_by_node(
+    trace: Trace, test: TracedNumber, arms: Sequence[_Arm], watched: Sequence[Place],
+    before: Sequence[Any], strict: bool,
+) -> Any:  # fmt: skip
+    pairs: list[Pair] = []
+    outcome = jump_of(trace, arms[0].outcome, arms[1].outcome, pairs)
+    patterns = _patterns(watched, before, arms, pairs, strict)
+    wanted = _types(trace, pairs, strict)
+    traces = arms[0].opened.trace, arms[1].opened.trace
+    found = shared(pairs, traces, traces)
+    variables = list({**arms[0].assigned, **arms[1].assigned}.values())
+    made = _emitted(trace, value_of(test), arms, pairs, wanted, variables)
     leaves = [kind.wrapped(trace, value) for kind, value in zip(wanted, made)]
     found.tell(trace, leaves)
     for leaf, pair in zip(leaves, pairs):

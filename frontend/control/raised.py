@@ -1,40 +1,113 @@
 """Exceptions of the user's in blocks that the run may not take.
 
-A block is traced whether it is taken or not, so ``if x.min() < 0: raise ValueError`` would raise
-in any case.
+A block is traced whether it is taken or not. One that ends with a ``raise`` becomes a check of the
+test, and what follows is traced as if it were not taken, for behind it the test is false:
 
-Not here: checks that fail a call when it runs (compiler ops `check`).
+    if x.min() < 0: raise ValueError(..)    ->    check(not x.min() < 0), raising ValueError(..)
+
+Invariants: a block that does anything else that is seen outside is refused; so is a ``raise`` that
+a ``try`` around it might catch.
+Not here: what happens when a check fails (calls/failures.py), the exception as text
+(compiler/raising.py).
 """
 
 from __future__ import annotations
 
-import linecache
-from types import TracebackType
+import dis
+import re
+import sys
+from collections.abc import Iterator
+from types import FrameType, TracebackType
 
 from ..compiler.errors import TracemillError, error
-from ..compiler.ir.graph import Location
-from ..tracing.source import is_library_file
+from ..compiler.ir.graph import Location, Value
+from ..compiler.raising import as_text
+from ..intercept.source_code import is_inside_try
+from ..tracing import run
+from ..tracing.source import is_library_file, source_line
+from ..tracing.state import Trace
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_TRACED = re.compile(r"<traced [^<>]*>")  # in a text that was made while tracing
 
 
-def explained(problem: Exception) -> Exception:
+def explained(problem: Exception, reason: str = "") -> Exception:
     """What to raise for an exception of a block: another one where a `raise` of the user's made
     it."""
-    at: TracebackType | None = problem.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    if at is None or isinstance(problem, TracemillError):
+    at = _raised_at(problem)
+    if at is None:
         return problem
-    code = at.tb_frame.f_code
-    line = linecache.getline(code.co_filename, at.tb_lineno).strip()
-    if is_library_file(code.co_filename) or "raise" not in line.split():
-        return problem
+    place = _place(at)
     made = error(
         "TM101",
         "`raise` stands under a condition that is known only when the compiled function runs"
-        f"\n    {line}",
-        detail="a block is traced whether it is taken or not, so this would be raised in any case",
-        place=Location(code.co_filename, at.tb_lineno, code.co_name),
+        f"\n    {source_line(place)}",
+        detail=reason
+        or "a block is traced whether it is taken or not, so this would be raised in any case",
+        place=place,
         hint="check it before the call, or return a flag beside the result",
     )
     made.__cause__ = problem
     return made
+
+
+def check_instead(trace: Trace, ok: Value, problem: Exception, block: Trace) -> None:
+    """A check of `ok` that raises what a block raised. Raises TraceError where it cannot be."""
+    at = _raised_at(problem)
+    text = as_text(problem)
+    reason = ""
+    if at is None:
+        raise problem
+    if text is None:
+        reason = "its arguments are not plain numbers and texts, or its class is a local one"
+    elif _is_seen(block):
+        reason = "before it, the block prints or writes something"
+    elif any(is_inside_try(*place) for place in _lines(problem)):
+        reason = "`try` stands around it, and catches only what is raised while tracing"
+    if text is None or reason:
+        raise explained(problem, reason) from problem
+    raises, arguments = text
+    arguments = _TRACED.sub("...", arguments)
+    token = trace.emit("check", ok, code="TM244", raises=raises, arguments=arguments)
+    token.node.location = _place(at)
+
+
+def _raised_at(problem: Exception) -> TracebackType | None:
+    """Where a ``raise`` or ``assert`` in the user's code made an exception."""
+    at: TracebackType | None = problem.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None or isinstance(problem, TracemillError):
+        return None
+    code = at.tb_frame.f_code
+    raises = code.co_code[at.tb_lasti] == _RAISE
+    return at if raises and not is_library_file(code.co_filename) else None
+
+
+def _place(at: TracebackType) -> Location:
+    code = at.tb_frame.f_code
+    return Location(code.co_filename, at.tb_lineno, code.co_name)
+
+
+def _is_seen(block: Trace) -> bool:
+    """Whether a block wrote to something, or shows something."""
+    nodes = [token.node for token in block.builder.tokens if token.node is not None]
+    shown = any("raises" in node.attrs or not node.op.facts.can_fail for node in nodes)
+    return shown or bool(block.assigned)
+
+
+def _lines(problem: Exception) -> Iterator[tuple[str, int]]:
+    """The lines of the user's that an exception would pass on its way out of the trace."""
+    at: TracebackType | None = problem.__traceback__
+    while at is not None:
+        yield at.tb_frame.f_code.co_filename, at.tb_lineno
+        at = at.tb_next
+    frames: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    while frames and frames.pop().f_code is not run.trace.__code__:
+        pass  # what is around the outermost trace sees the call fail
+    for frame in frames:
+        yield frame.f_code.co_filename, frame.f_lineno

@@ -207,6 +207,14 @@ class FlowRewriter(ast.NodeTransformer):
         made = self._branch(node, names, None, ())
         return [*made[:-1], ast.copy_location(ast.Expr(made[-1]), node)]
 
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        raised: Any = ast.Name("AssertionError", ast.Load())
+        if node.msg is not None:
+            raised = ast.Call(raised, [node.msg], [])
+        failed = ast.UnaryOp(ast.Not(), node.test)
+        made = placed(ast.If(failed, [ast.Raise(raised, None)], []), node)
+        return self.visit(made) if __debug__ and self._moves(made) else self.generic_visit(node)
+
     def _branch(
         self, node: ast.If, names: Any, rest: str | None, outer: tuple[str, ...] | str
     ) -> list[Any]:

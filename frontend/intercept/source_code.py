@@ -20,6 +20,7 @@ from typing import Any
 
 from tracemill.runtime.forks import held_across_forks
 
+from ..tracing.source import is_library_file
 from .bytecode import does_the_same, nested
 from .calls_of_hooks import with_hooks
 from .rewrite import Rewriter
@@ -88,6 +89,16 @@ def _parsed(filename: str) -> ast.Module | None:
         module = None
     _MODULES[filename] = hash(text), module
     return module
+
+
+def is_inside_try(filename: str, line: int) -> bool:
+    """Whether a line of a file stands in a block that ``try`` watches."""
+    module = None if is_library_file(filename) else _parsed(filename)
+    return module is not None and any(
+        isinstance(part, ast.Try | ast.TryStar)
+        and part.body[0].lineno <= line <= (part.body[-1].end_lineno or 0)
+        for part in ast.walk(module)
+    )
 
 
 def _compiled(

@@ -265,15 +265,54 @@ def test_a_copy_may_be_written() -> None:
         np.testing.assert_array_equal(tm.jit(f)(x.copy()), f(x.copy()))
 
 
+class Odd(Exception):
+    """Its arguments do not make it again."""
+
+    def __init__(self, text, number):
+        super().__init__(text)
+        self.number = number
+
+
+def raising_an_odd_one(x):
+    if x.min() < 0:
+        raise Odd("negative", 2)
+    return x
+
+
+def raising_and_writing(x):
+    if x.min() < 0:
+        x[0] = 0
+        raise ValueError("negative")
+    return x
+
+
+def raising_in_a_try(x):
+    try:
+        if x.min() < 0:
+            raise ValueError("negative")
+    except ValueError:
+        return -x
+    return x
+
+
+def raised_by_a_helper_in_a_try(x):
+    try:
+        return raising(x)
+    except ValueError:
+        return -x
+
+
 def raising(x):
     if x.min() < 0:
         raise ValueError("negative")
     return x
 
 
-def asserting(x):
-    assert x.sum() > 0
-    return x
+def raising_on_both_ways(x):
+    if x.min() < 0:
+        raise ValueError("negative")
+    else:
+        raise ValueError("not negative")
 
 
 def returned_in_with(x):
@@ -299,8 +338,10 @@ def broken_list(x):
 @pytest.mark.parametrize(
     ("function", "texts", "line"),
     [
-        (raising, ("raise ValueError",), "raise"),
-        (asserting, ("`assert` needs to know", "check of the arguments"), "assert"),
+        (raising_an_odd_one, ("raise Odd", "not plain numbers and texts"), "raise"),
+        (raising_and_writing, ("raise ValueError", "prints or writes"), "raise"),
+        (raising_in_a_try, ("raise ValueError", "`try` stands around it"), "raise"),
+        (raising_on_both_ways, ("so does the other block",), "not negative"),
         (returned_in_with, ("a jump out of `with`",), "if x[0]"),
         (in_a_function_that_looks_at_its_frame, ("`if` needs to know", "tm.cond"), "if x[0]"),
         (broken_list, ("a loop that runs while the function is traced",), "for k in"),
@@ -311,6 +352,11 @@ def test_what_cannot_be_converted_says_why_and_what_to_write(
     function: Any, texts: Any, line: str
 ) -> None:
     refused(function, "TM101", *texts, line=line)
+
+
+def test_a_raise_that_a_caller_might_catch_is_refused() -> None:
+    with pytest.raises(TracemillError, match="`try` stands around it"):
+        tm.jit(raised_by_a_helper_in_a_try)(X)
 
 
 def test_functions_without_source_are_refused_and_say_so() -> None:

@@ -16,8 +16,7 @@ def collector():
     gc.enable()
     yield
     gc.unfreeze()
-    if not enabled:
-        gc.disable()
+    (gc.enable if enabled else gc.disable)()
 
 
 @pytest.mark.parametrize("resting", [uncollected, here_to_stay])

@@ -20,7 +20,7 @@ LAYERS = ("compiler", "runtime", "backends", "frontend")
 # Inside the compiler a module may import from earlier rows, and from its own file or folder.
 # The first row is the vocabulary; its files may know each other.
 ORDER = (
-    ("records", "uncollected", "types", "dims", "device", "errors", "error_help"),
+    ("records", "uncollected", "types", "dims", "device", "errors", "error_help", "raising"),
     ("ops",),
     ("ir",),
     ("kernel",),
