@@ -99,10 +99,11 @@ class Noise:
             else:
                 turn = np.copysign(np.abs(b).astype(np.float64), a if "fmod" in step.text else b)
                 other = array + np.where(np.abs(array) < np.abs(b) / 2, turn, -turn)
-            # The pair's other run may be on the other side already, or on this one.
-            drawn, turned = self.rng.random((2, *array.shape)) < 0.5
-            drawn ^= turned & (self.flip < 0)
-            moved = np.where(near & drawn, other, array).astype(array.dtype)
+            # The operands of the pair's other run may lie on the other side already: so not "the
+            # other one", but one of both here and the second there.
+            upper = (self.rng.random(array.shape) < 0.5) ^ (self.flip < 0)
+            sides = np.where(upper, np.fmax(array, other), np.fmin(array, other))
+            moved = np.where(near, sides, array).astype(array.dtype)
         return _as_it_was(value, moved)
 
     def _step(self, size: Any, dtype: np.dtype[Any]) -> Any:

@@ -101,3 +101,13 @@ def test_a_long_sum_of_equal_terms_may_drift_but_not_far() -> None:
     right = float(1600 * np.tan(1.0) ** 2)
     assert not found(total, a, lambda a: np.float64(right * (1 + 80e-16)))
     assert found(total, a, lambda a: np.float64(right * (1 + 1e-11)))
+
+
+def test_a_quotient_near_a_whole_number_may_fall_on_either_side() -> None:
+    about_one = ("np.sqrt({0}) ** 2 / {0}", (1,), ROUNDED)
+    steps = ("np.exp({0} / 9)", (0,), ROUNDED), about_one, ("{0} // {1}", (0, 2), EXACT)
+    a = np.arange(1, 1601.0).reshape(40, 40)
+    below = np.random.default_rng(4).random(a.shape) < 0.5
+    assert not found(program_of(*steps), a, lambda a: a - below)
+    assert not found(program_of(*steps), a, lambda a: a - ~below)
+    assert found(program_of(*steps), a, lambda a: a - 2 * below)
