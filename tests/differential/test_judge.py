@@ -110,4 +110,4 @@ def test_a_quotient_near_a_whole_number_may_fall_on_either_side() -> None:
     below = np.random.default_rng(4).random(a.shape) < 0.5
     assert not found(program_of(*steps), a, lambda a: a - below)
     assert not found(program_of(*steps), a, lambda a: a - ~below)
-    assert found(program_of(*steps), a, lambda a: a - 2 * below)
+    assert found(program_of(*steps), a, lambda a: a - 6 * below)

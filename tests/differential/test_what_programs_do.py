@@ -92,7 +92,7 @@ def test_programs_are_long_and_use_every_line(rng: np.random.Generator) -> None:
 
 def test_their_graphs_have_many_nodes(covered: Covered) -> None:
     assert np.mean(covered.lengths) >= 40
-    assert min(covered.lengths) >= 20
+    assert min(covered.lengths) >= 12  # steps may be views, or constants
 
 
 def test_their_graphs_have_every_op(covered: Covered) -> None:
