@@ -47,7 +47,7 @@ from ...compiler.kernel.kernel import (
 from ...compiler.kernel.monoids import MONOIDS, fold, tree
 from ...compiler.ops.scalar import ScalarFunction
 from ...compiler.ops.scalar_reference import evaluate
-from ...compiler.types import DType
+from ...compiler.types import DType, dtype_of
 from ..llvm.bodies import body_of, combine_of
 from .emulated_memory import Array, KernelFault, Kind, Memory, Record, Touch
 
@@ -236,8 +236,10 @@ class _Run:
             self.among(turn < end, s.then, {**env, **dict(zip(s.names, state))}, True)
             turn += 1
 
-    def joining(self, monoid: str, dtypes: tuple[DType, ...]) -> Callable[[State, State], State]:
-        function = combine_of(monoid, dtypes)
+    def joining(
+        self, monoid: str, dtypes: tuple[DType, ...], later: tuple[DType, ...] | None = None
+    ) -> Callable[[State, State], State]:
+        function = combine_of(monoid, dtypes, later)
         return lambda a, b: evaluate(function, (*a, *b))
 
     def constants(self, s: Reduce, values: Callable[[DType], tuple[Any, ...]]) -> State:
@@ -350,7 +352,9 @@ class _Run:
         value = env[s.value][lanes]
         if isinstance(s, Update):
             old = memory.load(index, lanes, touch)
-            (value,) = self.joining(s.monoid, (self.dtypes[s.value],))((old,), (value,))
+            own = dtype_of(old.dtype)
+            assert own is not None
+            (value,) = self.joining(s.monoid, (own,), (self.dtypes[s.value],))((old,), (value,))
         memory.store(index, lanes, touch, value)
 
 

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ...compiler.kernel.kernel import Let, Statement, walk
-from ...compiler.kernel.monoids import MONOIDS
+from ...compiler.kernel.monoids import named
 from ...compiler.ops import ALL
 from ...compiler.ops.scalar import Rarely, Scalar, ScalarFunction, trace_body
 from ...compiler.types import DType
@@ -38,11 +38,14 @@ def _traced(
 
 
 @cache
-def combine_of(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
-    """The body of a monoid's `combine`: an earlier and a later state, side by side."""
+def combine_of(
+    monoid: str, dtypes: tuple[DType, ...], later: tuple[DType, ...] | None = None
+) -> ScalarFunction:
+    """The body of a monoid's `combine`: an earlier and a later state, side by side. later: the
+    dtypes of the later one where they are others."""
     arity = len(dtypes)
-    combine = MONOIDS[monoid].combine
-    return trace_body(lambda *s: combine(s[:arity], s[arity:]), dtypes + dtypes)
+    combine = named(monoid).combine
+    return trace_body(lambda *s: combine(s[:arity], s[arity:]), dtypes + (later or dtypes))
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...compiler.kernel.monoids import FEW, MONOIDS
+from ...compiler.kernel.monoids import FEW, named
 from ...compiler.types import DType, real_part_of
 from .bodies import combine_of
 from .conversions import convert
@@ -30,7 +30,7 @@ class Folding:
 
     def __init__(self, frame: Frame, monoid: str, dtypes: Sequence[DType], width: int) -> None:
         self.frame = frame
-        self.monoid = MONOIDS[monoid]
+        self.monoid = named(monoid)
         self.dtypes = tuple(dtypes)
         self.width = width
 
@@ -70,6 +70,14 @@ class Folding:
             body = combine_of(self.monoid.name, tuple(lane.dtype for lane in first))
             result += emit_body(self.frame.site, body, [*first, *second])
         return result
+
+    def next(self, turn: ir.Value, state: State, element: State) -> State:
+        """What a fold in order has after its `turn`-th element."""
+        made = self.combine(state, element)
+        if not self.monoid.starts:
+            return made
+        first = self.frame.builder.icmp_signed("==", turn, constant(0))
+        return self.select(first, element, made)
 
     def states_of(self, values: Sequence[ir.Value], width: int) -> list[State]:
         """States of `width` lanes from their LLVM values."""

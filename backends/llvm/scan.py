@@ -123,18 +123,18 @@ class _Rows:
 
         def step(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
             if not scan.reverse:
-                return body(carried)
+                return body(index, carried)
             last = frame.builder.sub(end, constant(1))
             with frame.iteration(scan.axis, frame.builder.sub(last, index)):
-                return body(carried)
+                return body(index, carried)
 
-        def body(carried: list[ir.Value]) -> Sequence[ir.Value]:
+        def body(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
             made: list[ir.Value] = []
             self._in_each_row(scan.body)
             for row, values in enumerate(self.values):
                 state = unflat(carried[row * size : (row + 1) * size], neutral)
                 element = folding.element((values[y] for y in scan.yields), 1)
-                made += flat(self._kept(row, folding.combine(state, element)))
+                made += flat(self._kept(row, folding.next(index, state, element)))
             self._in_each_row(scan.then)
             return made
 
@@ -165,15 +165,15 @@ def emit_scan(frame: Frame, s: Scan) -> None:
 
     def step(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
         if not s.reverse:
-            return body(carried)
+            return body(index, carried)
         last = frame.builder.sub(end, constant(1))
         with frame.iteration(s.axis, frame.builder.sub(last, index)):
-            return body(carried)
+            return body(index, carried)
 
-    def body(carried: list[ir.Value]) -> Sequence[ir.Value]:
+    def body(index: ir.Value, carried: list[ir.Value]) -> Sequence[ir.Value]:
         frame.emit(s.body)
         element = folding.element((frame.values[y] for y in s.yields), folding.width)
-        state = folding.combine(unflat(carried, neutral), element)
+        state = folding.next(index, unflat(carried, neutral), element)
         frame.values.update(zip(s.names, state))
         frame.emit(s.then)
         return flat(state)

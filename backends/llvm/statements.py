@@ -161,7 +161,7 @@ def emit_update(frame: Frame, s: Update) -> None:
     buffer = frame.buffers[s.buffer]
     place = _place(frame, buffer, s.index, None, frame.codes.get(id(s)))
     value = frame.values[s.value]
-    combine = combine_of(s.monoid, (buffer.dtype,))
+    combine = combine_of(s.monoid, (buffer.dtype,), (value.dtype,))
     width = max(place.width, value.width)
     if width == 1 or (place.width == width and place.stride not in (None, 0)):
         old = memory.load(frame, place, None)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from ..ops.scalar import Scalar, ScalarFunction, trace_body
 from ..types import DType
-from .monoids import MONOIDS
+from .monoids import named
 
 Put = Callable[[Scalar, tuple[str, ...]], str]
 
@@ -36,5 +36,5 @@ def combined(monoid: str, dtypes: tuple[DType, ...], states: Sequence[str], put:
 @lru_cache(maxsize=256)
 def _body(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
     arity = len(dtypes)
-    join = MONOIDS[monoid].combine
+    join = named(monoid).combine
     return trace_body(lambda *x: join(x[:arity], x[arity:]), (*dtypes, *dtypes))

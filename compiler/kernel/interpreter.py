@@ -21,7 +21,7 @@ from ..ops import ALL
 from ..ops import scalar as words
 from ..ops.scalar import Scalar, ScalarFunction, trace_body
 from ..ops.scalar_reference import evaluate
-from ..types import BOOL, I64, DType
+from ..types import BOOL, I64, DType, dtype_of
 from .kernel import (
     Call,
     Check,
@@ -48,7 +48,7 @@ from .kernel import (
     fallible,
     value_dtypes,
 )
-from .monoids import MONOIDS, fold, tree
+from .monoids import MONOIDS, fold, named, tree
 from .sort_steps import search, select, sort_step
 
 Env = dict[str, Any]
@@ -216,8 +216,10 @@ class _Run:
         place = self._inside(s.buffer, place)
         value = env[s.value]
         if isinstance(s, Update):
-            dtype = self.dtypes[s.value]
-            (value,) = _combine(s.monoid, (dtype,), (self.buffers[s.buffer][place],), (value,))
+            old = self.buffers[s.buffer][place]
+            own, wide = dtype_of(old.dtype), self.dtypes[s.value]
+            assert own is not None
+            (value,) = _combine(s.monoid, (own,), (old,), (value,), (wide,))
         self.buffers[s.buffer][place] = value
 
     def carry(self, s: Loop, env: Env) -> None:
@@ -292,16 +294,20 @@ def _word(word: str, dtypes: tuple[DType, ...], dtype: DType) -> ScalarFunction:
 
 
 @cache
-def _combining(monoid: str, dtypes: tuple[DType, ...]) -> ScalarFunction:
+def _combining(monoid: str, dtypes: tuple[DType, ...], later: tuple[DType, ...]) -> ScalarFunction:
     def body(*args: Scalar) -> tuple[Scalar, ...]:
-        return MONOIDS[monoid].combine(args[: len(dtypes)], args[len(dtypes) :])
+        return named(monoid).combine(args[: len(dtypes)], args[len(dtypes) :])
 
-    return trace_body(body, (*dtypes, *dtypes))
+    return trace_body(body, (*dtypes, *later))
 
 
 def _combine(
-    monoid: str, dtypes: tuple[DType, ...], a: tuple[Any, ...], b: tuple[Any, ...]
+    monoid: str,
+    dtypes: tuple[DType, ...],
+    a: tuple[Any, ...],
+    b: tuple[Any, ...],
+    later: tuple[DType, ...] | None = None,
 ) -> tuple[Any, ...]:
     if monoid == "sum" and dtypes[0] not in (BOOL, I64):
         return (np.asarray(a[0] + b[0]).astype(dtypes[0].numpy)[()],)
-    return _apply(_combining(monoid, dtypes), (*a, *b))
+    return _apply(_combining(monoid, dtypes, later or dtypes), (*a, *b))

@@ -233,7 +233,7 @@ class _Lowering:
     def _write(
         self, at: int, node: Node, target: tuple[Size | Checked, ...], name: str
     ) -> Statement:
-        monoid = combining(node.op.name)
+        monoid = combining(node.op.name, node.attrs.get("step"))
         if monoid is None:
             return Store(self.outputs[at], target, name, None, node.location)
         return Update(self.outputs[at], target, monoid.name, name, node.location)

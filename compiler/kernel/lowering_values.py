@@ -216,6 +216,8 @@ class Values:
                 raise Unlowered(f"{monoid.name} folds with {node.word}")
             return w.let(hint, node.word, args, node.dtype)
 
+        if monoid.step is not None:
+            return [w.let(hint, monoid.step, tuple(states), dtypes[0])]
         return combined(monoid.name, dtypes, states, put)
 
     def _written_out(self, value: Value, node: Node, index: Indices, mask: str | None) -> str:

@@ -24,10 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from ..ops.scalar import Scalar, add, convert, eq, imag, is_nan, mul, real, select
+from ..ops.stepping import STEPS, step_of
 from ..records import dataclass
 from ..types import BF16, BOOL, F16, F32, I64, DType
 
@@ -50,6 +51,9 @@ class Monoid:
     ops: the ops that fold with this monoid.
     of_values: of an indexed monoid, the one that folds the values alone.
     absorbing: the value that one element with it gives the whole; None where there is none.
+    starts: whether a fold begins with its first element, as there is no neutral value: `neutral`
+    is then just some state.
+    step: the elementwise op that `combine` is, where it is one.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Monoid:
     ops: tuple[str, ...] = field(default=())
     absorbing: bool | None = None
     of_values: str | None = None
+    starts: bool = False
+    step: str | None = None
 
     @property
     def indexed(self) -> bool:
@@ -218,14 +224,39 @@ MONOIDS: dict[str, Monoid] = {m.name: m for m in (SUM, PROD, MIN, MAX, ANY, ALL,
 _BY_OP = {op: monoid for monoid in MONOIDS.values() for op in monoid.ops}
 
 
-def monoid_of(op_name: str) -> Monoid:
-    """The monoid a reduction or scan op folds with. Raises KeyError for another op."""
-    return _BY_OP[op_name]
+def named(name: str) -> Monoid:
+    """What folds under that name: a monoid, or an elementwise op, step by step. Raises KeyError."""
+    return MONOIDS.get(name) or _stepping(name)
 
 
-def combining(op_name: str) -> Monoid | None:
-    """The monoid with which a scatter op writes; None where the last writer wins."""
-    return _BY_OP.get(op_name)
+def is_named(name: str) -> bool:
+    """Whether something folds under that name."""
+    return name in MONOIDS or name in STEPS
+
+
+@cache
+def _stepping(step: str) -> Monoid:
+    body = STEPS[step].scalar
+    assert body is not None
+
+    def combine(a: State, b: State) -> State:
+        own, wide = a[0].dtype, b[0].dtype
+        count, _ = step_of(step, wide)
+        return (convert(body(*(convert(a[0], wide), b[0])[:count]), own),)
+
+    return Monoid(
+        step, 1, lambda d: d, lambda d: (0,), combine, None, starts=True, step=step
+    )  # fmt: skip
+
+
+def monoid_of(op_name: str, step: str | None = None) -> Monoid:
+    """What a reduction or scan op folds with. Raises KeyError for another op."""
+    return _BY_OP[op_name] if step is None else named(step)
+
+
+def combining(op_name: str, step: str | None) -> Monoid | None:
+    """What a scatter op writes with; None where the last writer wins."""
+    return _BY_OP.get(op_name) if step is None else named(step)
 
 
 def state_dtypes(monoid: Monoid, dtype: DType) -> tuple[DType, ...]:

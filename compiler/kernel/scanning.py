@@ -40,7 +40,7 @@ def _written_out(
 ) -> None:
     axis, source = node.attrs["axis"], node.operands[0]
     dtype = source.tensor.dtype
-    monoid = monoid_of(node.op.name)
+    monoid = monoid_of(node.op.name, node.attrs.get("step", node.op.step))
     hint = node.results[0].name
     prefix = ""
     for at in range(folded((source.tensor.shape[axis],))):
@@ -57,7 +57,7 @@ def _looped(
 ) -> None:
     axis, source = node.attrs["axis"], node.operands[0]
     dtype = source.tensor.dtype
-    monoid = monoid_of(node.op.name)
+    monoid = monoid_of(node.op.name, node.attrs.get("step", node.op.step))
     inner = w.open("s", source.tensor.shape[axis], block)
     whole = (*index[:axis], Dim.symbol(inner.axis), *index[axis:])
     name = values.at(source, whole)

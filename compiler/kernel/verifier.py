@@ -45,7 +45,7 @@ from .kernel import (
     Update,
     bodies,
 )
-from .monoids import MONOIDS
+from .monoids import MONOIDS, is_named, named
 from .printer import kernel_text
 
 Scope = dict[str, DType]
@@ -151,10 +151,10 @@ class _Judge:
         for name, dtype in zip(s.yields, s.dtypes):
             self.use(name, scope, dtype)
         if isinstance(s, Reduce | Scan):
-            monoid = MONOIDS.get(s.monoid)
-            if monoid is None:
+            known = s.monoid in MONOIDS if isinstance(s, Reduce) else is_named(s.monoid)
+            if not known:
                 self.say(f"there is no monoid {s.monoid}")
-            elif len(s.names) % monoid.arity:
+            elif len(s.names) % (monoid := named(s.monoid)).arity:
                 self.say(f"{s.monoid} folds states of {monoid.arity} values")
         elif s.until is not None:
             self.use(s.until, scope, BOOL)
@@ -222,8 +222,11 @@ class _Judge:
         if mode == "in":
             self.say(f"{s.buffer} is an input and is stored to")
         self.stored.add(s.buffer)
-        self.use(s.value, scope, dtype)
-        if isinstance(s, Update) and s.monoid not in MONOIDS:
+        if not isinstance(s, Update):
+            self.use(s.value, scope, dtype)
+        elif is_named(s.monoid):
+            self.use(s.value, scope, dtype if named(s.monoid).step is None else None)
+        else:
             self.say(f"there is no monoid {s.monoid}")
 
     def indices(

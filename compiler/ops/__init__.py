@@ -24,6 +24,7 @@ from .reduction import REDUCTION
 from .sliding import SLIDING
 from .sorting import SORTING
 from .state import STATE
+from .stepping import STEPPING
 from .structural import STRUCTURAL
 from .transfer import TRANSFER
 
@@ -38,6 +39,7 @@ ALL: Mapping[str, OpDef] = MappingProxyType(
             CONTRACTION,
             CONVOLUTION,
             GATHER,
+            STEPPING,
             SORTING,
             LIBRARY,
             STATE,

@@ -133,6 +133,7 @@ class OpDef:
     canonical: rewrites other spellings of one meaning as nodes are made.
     ufunc: name of the NumPy ufunc that users call for it, where there is one.
     routine: what computes it, for library ops.
+    step: the elementwise op that a scan folds by, where that has no monoid.
     failure: the code of what goes wrong in nodes without an attribute `code`.
     """
 
@@ -147,6 +148,7 @@ class OpDef:
     facts: Facts = field(default_factory=Facts)
     ufunc: str | None = None
     routine: Routine | None = None
+    step: str | None = None
     failure: str = "TM230"
 
     def __repr__(self) -> str:

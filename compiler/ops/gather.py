@@ -28,13 +28,14 @@ Rule = Sequence[Any]
 
 def _gather_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     x = tensor(operands, 0)
-    return (TensorType(x.dtype, _gathered(x, operands[1:], attrs)), TOKEN)
+    return (TensorType(x.dtype, gathered_shape(x, operands[1:], just(attrs, "axes"))), TOKEN)
 
 
 def _scatter_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     base, value = tensor(operands, 0), tensor(operands, 1, "value")
     same_dtype(base, value)
-    equal_shapes(value.shape, _gathered(base, operands[2:], attrs), "of value and region")
+    region = gathered_shape(base, operands[2:], just(attrs, "axes"))
+    equal_shapes(value.shape, region, "of value and region")
     return (base, TOKEN)
 
 
@@ -45,8 +46,9 @@ def _scatter_add_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...
     return types
 
 
-def _gathered(x: TensorType, indices: Sequence[Type], attrs: Attrs) -> tuple[Size, ...]:
-    axes = distinct_axes(just(attrs, "axes"), x.rank)
+def gathered_shape(x: TensorType, indices: Sequence[Type], named: object) -> tuple[Size, ...]:
+    """The shape of what index arrays (i64) for the axes `named` take from an array."""
+    axes = distinct_axes(named, x.rank)
     if not axes or axes != tuple(range(axes[0], axes[0] + len(axes))):
         raise SignatureError("TM203", f"needs neighbouring axes in order, got {list(axes)}")
     if len(indices) != len(axes):
@@ -62,7 +64,7 @@ def _gathered(x: TensorType, indices: Sequence[Type], attrs: Attrs) -> tuple[Siz
 # -- references
 
 
-def _located(
+def located(
     shape: tuple[int, ...], indices: Sequence[Any], axes: Sequence[int]
 ) -> tuple[tuple[Any, ...] | None, str | None]:
     """A NumPy index, clipped where it is out of bounds, and the complaint if there is one.
@@ -86,7 +88,7 @@ def _located(
 
 
 def _gather(x: Any, *indices: Any, axes: Sequence[int]) -> tuple[Any, str | None]:
-    place, complaint = _located(x.shape, indices, axes)
+    place, complaint = located(x.shape, indices, axes)
     if place is None:
         shape = np.broadcast_shapes(*[index.shape for index in indices])
         return np.zeros((*x.shape[: axes[0]], *shape, *x.shape[axes[-1] + 1 :]), x.dtype), complaint
@@ -94,7 +96,7 @@ def _gather(x: Any, *indices: Any, axes: Sequence[int]) -> tuple[Any, str | None
 
 
 def _scatter(base: Any, value: Any, *indices: Any, axes: Sequence[int]) -> tuple[Any, str | None]:
-    place, complaint = _located(base.shape, indices, axes)
+    place, complaint = located(base.shape, indices, axes)
     result = np.array(base)
     if place is not None:
         result[place] = value
@@ -104,7 +106,7 @@ def _scatter(base: Any, value: Any, *indices: Any, axes: Sequence[int]) -> tuple
 def _scatter_add(
     base: Any, value: Any, *indices: Any, axes: Sequence[int]
 ) -> tuple[Any, str | None]:
-    place, complaint = _located(base.shape, indices, axes)
+    place, complaint = located(base.shape, indices, axes)
     result = np.array(base)
     if place is not None:
         with np.errstate(all="ignore"):

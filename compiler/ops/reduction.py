@@ -29,7 +29,7 @@ from .definition import (
     Structure,
 )
 from .record import conjugate
-from .shaping import axes_back, axes_last, expand, filled, flip
+from .shaping import axes_back, axes_last, expand, filled, flip, zeros_like
 
 Rule = Sequence[Any]
 
@@ -58,11 +58,16 @@ def _index_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return (kept.with_dtype(I64),)
 
 
-def _scan_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    operand = only_tensor(operands)
-    dtype_kind(operand, "iufc", "numbers")
-    one_axis(just(attrs, "axis"), operand.rank)
-    return (operand,)
+def _running_type(kinds: str) -> Signature:
+    """The signature of a scan along `axis`."""
+
+    def judge(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        operand = only_tensor(operands)
+        dtype_kind(operand, kinds, "numbers")
+        one_axis(just(attrs, "axis"), operand.rank)
+        return (operand,)
+
+    return judge
 
 
 def _not_empty(operand: TensorType, axes: Sequence[int]) -> None:
@@ -190,6 +195,32 @@ def _cumprod_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
     return [emit.select(first, at_zero, emit.select(none, usual, blank))]
 
 
+def _extreme_so_far_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
+    """Each element gets the cotangents of the prefixes it is the extreme of."""
+    (x,), (y,), axis = node.operands, node.results, node.attrs["axis"]
+    rows, prefixes, given = (axes_last(emit, v, (axis,)) for v in (x, y, cts[0]))
+    shape = rows.type.shape
+    last = len(shape) - 1
+    count = shape[last]
+    places = emit.broadcast_to(emit.iota(size=count), shape=shape)
+    before = emit.pad(
+        prefixes, emit.constant(0, x.type.dtype), low=(0,) * last + (1,), high=(0,) * (last + 1)
+    )
+    before = emit.slice(before, start=(0,) * (last + 1), size=shape, step=(1,) * (last + 1))
+    first = emit.equal(places, emit.constant(0, I64))
+    is_new = emit.logical_or(first, emit.not_equal(prefixes, before))
+    since = emit.cummax(emit.select(is_new, places, emit.constant(0, I64)), axis=last)
+    lead = [
+        emit.reshape(
+            emit.iota(size=n), shape=tuple([n if i == a else 1 for i in range(len(shape))])
+        )
+        for a, n in enumerate(shape[:last])
+    ]
+    axes = tuple(range(last + 1))
+    made, _ = emit.scatter_add(zeros_like(emit, rows), given, *lead, since, axes=axes)
+    return [axes_back(emit, made, x.type.shape, (axis,))]
+
+
 def _reduction(
     name: str,
     signature: Signature,
@@ -263,7 +294,7 @@ REDUCTION: tuple[OpDef, ...] = (
     ),
     OpDef(
         name="cumsum",
-        signature=_scan_type,
+        signature=_running_type("iufc"),
         reference=_running(np.cumsum),
         gradient=_cumsum_gradient,
         structure=Structure.SCAN,
@@ -271,10 +302,28 @@ REDUCTION: tuple[OpDef, ...] = (
     ),
     OpDef(
         name="cumprod",
-        signature=_scan_type,
+        signature=_running_type("iufc"),
         reference=_running(np.cumprod),
         gradient=_cumprod_gradient,
         structure=Structure.SCAN,
         doc="Each element and all before it along `axis`, multiplied from left to right.",
+    ),
+    OpDef(
+        name="cummin",
+        signature=_running_type("biufc"),
+        reference=_running(np.minimum.accumulate),
+        step="minimum",
+        gradient=_extreme_so_far_gradient,
+        structure=Structure.SCAN,
+        doc="The least of each element and all before it along `axis`; from a NaN on, NaN.",
+    ),
+    OpDef(
+        name="cummax",
+        signature=_running_type("biufc"),
+        reference=_running(np.maximum.accumulate),
+        step="maximum",
+        gradient=_extreme_so_far_gradient,
+        structure=Structure.SCAN,
+        doc="The greatest of each element and all before it along `axis`; from a NaN on, NaN.",
     ),
 )  # fmt: skip

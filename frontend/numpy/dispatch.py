@@ -19,6 +19,7 @@ import numpy as np
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import BOOL, C128, F64, I64, DType
 
+from ..loading import load
 from ..tracing.number import TracedNumber
 from ..tracing.state import fail, running
 from . import (
@@ -74,12 +75,6 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     for family in (*_FAMILIES, rare)
     for name, handler in getattr(family, "METHODS", {}).items()
 }
-_UFUNC_METHODS: Mapping[str, Callable[..., Any]] = {
-    "reduce": reductions.fold,
-    "accumulate": reductions.accumulate,
-    "outer": ufuncs.outer,
-    "at": indexing.add_at,
-}
 
 
 def handler_of(function: Any) -> Callable[..., Any] | None:
@@ -106,12 +101,11 @@ class NumpyDispatch:
             if special is not None:
                 return special(*args, **keywords)
             return ufuncs.call(ufunc, args, **keywords)
-        handler = _UFUNC_METHODS.get(method)
-        if handler is None:
-            known = ", ".join(_UFUNC_METHODS)
-            hint = f"of a ufunc's methods {known} are supported"
-            raise fail("TM110", f"np.{ufunc.__name__}.{method} is not supported", "", hint)
-        return handler(ufunc, *args, **keywords)
+        if method == "reduce" and ufunc in reductions.FOLDS:
+            return reductions.fold(ufunc, *args, **keywords)
+        methods = load("numpy.ufunc_methods")
+        methods.refuse_method(ufunc, method)
+        return methods.METHODS[method](ufunc, *args, **keywords)
 
     def function(self, function: Any, args: Any, keywords: Mapping[str, Any]) -> Any:
         """A call of a NumPy function that is not a ufunc."""

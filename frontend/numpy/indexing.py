@@ -263,33 +263,6 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     array.write(reshape(trace, made, array.tensor_type.shape))
 
 
-def add_at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:
-    """``np.add.at`` and ``np.subtract.at``."""
-    if ufunc not in (np.add, np.subtract):
-        raise fail("TM110", f"np.{ufunc.__name__}.at is not supported")
-    trace = running()
-    array = out_array(a)
-    array.require_writeable()
-    subscript = understand(trace, array.tensor_type.shape, indices)
-    if subscript.mask is not None or not subscript.indices:
-        chosen = getitem(array, indices)
-        setitem(array, indices, ufunc(chosen, b))
-        return
-    target = array
-    for step in subscript.steps:
-        target = target.view_by(step)
-    shape = target.tensor_type.shape
-    count = len(subscript.indices)
-    spread = broadcast_shapes(trace, [index.tensor.shape for index in subscript.indices])
-    wanted = (*shape[: subscript.axis], *spread, *shape[subscript.axis + count :])
-    value = broadcast_to(trace, converted(trace, b, target.tensor_type.dtype), wanted)
-    if ufunc is np.subtract:
-        value = trace.emit("neg", value)
-    axes = tuple(range(subscript.axis, subscript.axis + count))
-    made = trace.emit("scatter_add", target.value, value, *subscript.indices, axes=axes)[0]
-    target.write(made)
-
-
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """np.copyto"""
     trace = running()

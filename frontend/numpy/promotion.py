@@ -86,5 +86,22 @@ def _resolve(ufunc: np.ufunc, keys: tuple[Key, ...], signature: Any, casting: An
     return Loop(op, ours[: ufunc.nin], ours[ufunc.nin :])
 
 
+def fold_dtypes(
+    ufunc: np.ufunc, have: np.dtype[Any], out: np.dtype[Any] | None, dtype: np.dtype[Any] | None
+) -> tuple[DType, DType]:
+    """The dtypes in which ``ufunc.reduce`` and its like fold and take elements, as NumPy has them.
+    Raises TypeError as NumPy does."""
+    signature = {} if dtype is None else {"signature": (dtype, None, None)}
+    try:
+        folded, element, _ = ufunc.resolve_dtypes(
+            (out, have, None), reduction=True, casting="unsafe", **signature
+        )
+    except TypeError as problem:
+        raise fail(
+            "TM202", f"np.{ufunc.__name__} does not fold {have.name}", _one_line(problem)
+        ) from None
+    return require_dtype(folded), require_dtype(element)
+
+
 def _one_line(problem: BaseException) -> str:
     return str(problem).split("\n", 1)[0]

@@ -12,18 +12,20 @@ import numpy as np
 
 from tracemill.compiler.dims import product
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import BOOL, F16, F32, I64, U64
+from tracemill.compiler.types import BOOL, F16, F32, I64
 
+from ..loading import load
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import result
 from .axes import all_axes, kept_shape, one_axis
 from .memory_order import after_reduction, ordered
 from .operands import MISSING, value_of
-from .ufuncs import deliver
+from .promotion import fold_dtypes
+from .ufuncs import deliver, out_array
 from .words import broadcast_to, full, reshape
 
 # ufunc whose reduce it is -> (op, identity; None where there is none)
-_FOLDS: dict[np.ufunc, tuple[str, Any]] = {
+FOLDS: dict[np.ufunc, tuple[str, Any]] = {
     np.add: ("sum", 0),
     np.multiply: ("prod", 1),
     np.maximum: ("max", None),
@@ -45,15 +47,17 @@ def fold(
 ) -> Any:
     """``ufunc.reduce``."""
     trace = running()
-    known = _FOLDS.get(ufunc)
+    known = FOLDS.get(ufunc)
     if known is None:
-        raise fail("TM110", f"np.{ufunc.__name__}.reduce is not supported")
+        folds = load("numpy.folds")
+        return folds.reduce(ufunc, a, axis, dtype, out, keepdims, initial, where)
     op, identity = known
-    value = _accumulated(trace, op, value_of(a), dtype, out)
+    value = value_of(a)
+    axes = all_axes(axis, value.tensor.rank, scalar_ok=True)
+    value = _accumulated(trace, ufunc, value, dtype, out)
+    if value.tensor.dtype is BOOL:
+        op = _OF_BOOLS[op]
     shape = value.tensor.shape
-    axes = all_axes(axis, len(shape), scalar_ok=True)
-    if initial is None and identity is not None:
-        initial = MISSING
     if where is not True:
         value = masked(trace, op, value, where, identity, initial)
         shape = value.tensor.shape
@@ -64,38 +68,25 @@ def fold(
         made = trace.emit(_COMBINE[op], made, first)
     if keepdims is not MISSING and keepdims:
         made = reshape(trace, made, kept_shape(shape, axes))
-    made = _as_asked(trace, made, op, dtype)
     kept = keepdims is not MISSING and bool(keepdims)
     return (
         after_reduction(result(trace, made), a if where is True else None, axes, kept)
         if out is None
-        else deliver(trace, made, out, True, "same_kind", "reduce")
+        else deliver(trace, made, out, True, "unsafe", "reduce")
     )
 
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum",
             "any": "logical_or", "all": "logical_and"}  # fmt: skip
+_OF_BOOLS = {"sum": "any", "max": "any", "prod": "all", "min": "all", "any": "any", "all": "all"}
 
 
-def _accumulated(trace: Trace, op: str, value: Value, dtype: Any, out: Any) -> Value:
+def _accumulated(trace: Trace, ufunc: np.ufunc, value: Value, dtype: Any, out: Any) -> Value:
     """The operand in the dtype NumPy accumulates in."""
-    have = value.tensor.dtype
-    if op in ("any", "all"):
-        return trace.cast(value, BOOL)
-    if dtype is not None:
-        return trace.cast(value, require_dtype(dtype))
-    if op in ("sum", "prod"):
-        if have.kind in "bi" and have.bits < 64:
-            return trace.cast(value, I64)
-        if have.kind == "u" and have.bits < 64:
-            return trace.cast(value, U64)
-    return value
-
-
-def _as_asked(trace: Trace, made: Value, op: str, dtype: Any) -> Value:
-    if dtype is not None and op in ("any", "all"):
-        return trace.cast(made, require_dtype(dtype))
-    return made
+    given = None if out is None else out_array(out).tensor_type.dtype.numpy
+    asked = None if dtype is None else require_dtype(dtype).numpy
+    found, _ = fold_dtypes(ufunc, value.tensor.dtype.numpy, given, asked)
+    return trace.cast(value, found)
 
 
 def masked(trace: Trace, op: str, value: Value, where: Any, identity: Any, initial: Any) -> Value:
@@ -118,7 +109,8 @@ def folded(
 ) -> Value:
     shape = value.tensor.shape
     count = product(tuple(shape[axis] for axis in axes))
-    if op in ("max", "min") and axes and trace.sizes.equal(count, 0, f"{name} needs elements"):
+    needs_one = start is None or op in ("max", "min")
+    if needs_one and axes and trace.sizes.equal(count, 0, f"{name} needs elements"):
         if start is None:
             raise fail(
                 "TM241",
@@ -130,8 +122,8 @@ def folded(
     if op == "sum" and dtype is F16:
         total = trace.emit("sum", trace.cast(value, F32), axes=axes)
         return trace.cast(total, F16)
-    if op in ("max", "min") and dtype is BOOL:
-        return folded(trace, "any" if op == "max" else "all", value, axes, start, name)
+    if dtype is BOOL:
+        op = _OF_BOOLS[op]
     made: Value = trace.emit(op, value, axes=axes)
     return made
 
@@ -199,11 +191,11 @@ def _position(op: str) -> Any:
 
 
 def _scan(op: str) -> Any:
-    fold_op = {"cumsum": "sum", "cumprod": "prod"}[op]
+    ufunc = {"cumsum": np.add, "cumprod": np.multiply}[op]
 
     def scan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         trace = running()
-        value = _accumulated(trace, fold_op, value_of(a), dtype, out)
+        value = _accumulated(trace, ufunc, value_of(a), dtype, out)
         shape = value.tensor.shape
         if axis is None or not shape:
             one_axis(axis or 0, len(shape) or 1)  # a 0-d array is taken as one of one element
@@ -211,11 +203,10 @@ def _scan(op: str) -> Any:
             place = 0
         else:
             place = one_axis(axis, len(shape))
-        if value.tensor.dtype is BOOL:
-            value = trace.cast(value, I64)
-        made = trace.emit(op, value, axis=place)
+        of_bools = {"cumsum": "cummax", "cumprod": "cummin"}
+        made = trace.emit(of_bools[op] if value.tensor.dtype is BOOL else op, value, axis=place)
         if out is not None:
-            return deliver(trace, made, out, True, "same_kind", op)
+            return deliver(trace, made, out, True, "unsafe", op)
         return result(trace, made) if axis is None else ordered(result(trace, made), [a])
 
     return scan
@@ -251,17 +242,6 @@ def cumulative(op: str) -> Any:
         return result(trace, trace.emit("concatenate", first, made.value, axis=place))
 
     return function
-
-
-def accumulate(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    """``ufunc.accumulate``."""
-    scans: dict[Any, Any] = {np.add: cumsum, np.multiply: cumprod}
-    scan = scans.get(ufunc)
-    if scan is None:
-        raise fail("TM110", f"np.{ufunc.__name__}.accumulate is not supported",
-                   hint="np.add.accumulate and np.multiply.accumulate are; tm.scan carries any "
-                   "value along an axis")  # fmt: skip
-    return scan(a, axis, dtype, out)
 
 
 sum_, prod = _reducer(np.add), _reducer(np.multiply)

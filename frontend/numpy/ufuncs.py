@@ -56,7 +56,7 @@ def call(
         made: Any = _constant_answer(items, values)
     else:
         if loop.op == "power" and loop.operands[0].is_integer:
-            _check_exponent(trace, values[0], values[1])
+            check_exponent(trace, values[0], values[1])
         if loop.op == "power" and loop.operands[0] in (F32, F64) and _is_half(items[1]):
             made = trace.emit("sqrt", values[0])  # what NumPy's loop does for this exponent
         else:
@@ -225,7 +225,8 @@ def _is_empty(trace: Trace, value: Value) -> bool:
     return any(trace.sizes.equal(size, 0, reason) for size in value.tensor.shape)
 
 
-def _check_exponent(trace: Trace, base: Value, exponent: Value) -> None:
+def check_exponent(trace: Trace, base: Value, exponent: Value) -> None:
+    """Refuse negative exponents of integers, now or in the call."""
     dtype = exponent.tensor.dtype
     if dtype.kind == "u":
         return

@@ -149,6 +149,8 @@ class Paths:
                 self.read(owner)
             if getattr(item, "__self__", None) is owner:  # a method, another object each time
                 return
+        if _is_method_in_c(item, owner):  # another object each time; its class does not change
+            return
         path = f"{found[1]}.{name}"
         if path in self._guarded and isinstance(item, _PLAIN):
             return
@@ -253,3 +255,9 @@ def _has_values_of(now: Any, expected: tuple[type, list[Any]]) -> bool:
     if isinstance(now, Mapping):
         return all(a is c and is_same(b, d) for (a, b), (c, d) in zip(now.items(), parts))
     return all(map(is_same, held, parts))
+
+
+def _is_method_in_c(item: Any, owner: Any) -> bool:
+    """Whether it is a method of an object of a type that is not written in Python."""
+    own = isinstance(item, types.BuiltinMethodType) and item.__self__ is owner
+    return own and not isinstance(owner, types.ModuleType)

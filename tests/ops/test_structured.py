@@ -105,7 +105,7 @@ def loop_fold(combine: Callable[[Any, Any], Any]) -> Callable[..., Array]:
 
 
 def loop_scan(combine: Callable[[Any, Any], Any]) -> Callable[..., Array]:
-    def scan(x: Array, axis: int) -> Array:
+    def scan(x: Array, axis: int, step: Any = None) -> Array:
         made = x.copy()
         for at in positions(x.shape):
             if at[axis]:
@@ -161,7 +161,7 @@ def loop_gather(x: Array, i: Array, j: Array, axes: Any) -> Array:
 
 
 def loop_scatter(add: bool) -> Callable[..., Array]:
-    def scatter(base: Array, value: Array, i: Array, axes: Any) -> Array:
+    def scatter(base: Array, value: Array, i: Array, axes: Any, step: Any = None) -> Array:
         made = base.copy()
         for place, index in enumerate(i):
             for k in range(base.shape[0]):
@@ -216,6 +216,14 @@ EXAMPLES: dict[str, list[Example]] = {
     "argmax": [(REAL, ((3, 4),), (), {"axes": (0,)}, loop_index(lambda a, b: bool(a > b)))],
     "cumsum": [(NUMBERS, ((3, 4),), (), {"axis": 1}, loop_scan(lambda a, b: a + b))],
     "cumprod": [(NUMBERS, ((4, 2),), (), {"axis": 0}, loop_scan(lambda a, b: a * b))],
+    "cummin": [(REAL, ((3, 4),), (), {"axis": 1}, loop_scan(min))],
+    "cummax": [(REAL, ((4, 2),), (), {"axis": 0}, loop_scan(max))],
+    "accumulate": [
+        (NUMBERS, ((3, 4),), (), {"axis": 1, "step": "sub"}, loop_scan(lambda a, b: a - b)),
+    ],
+    "scatter_step": [
+        (DTYPES, ((2, 3), (2, 4)), (K,), {"axes": (1,), "step": "add"}, loop_scatter(True)),
+    ],
     "contract": [
         (NUMBERS, ((2, 3), (3, 4)), (), {"axes": ((1, 0),), "batch": ()}, loop_contract),
         (
@@ -296,7 +304,7 @@ def test_the_reference_is_what_loops_compute(name: str, rng: np.random.Generator
 def test_dtypes_not_in_the_example_are_refused(name: str) -> None:
     dtypes, shapes, indices, attrs, _ = EXAMPLES[name][0]
     for dtype in set(DTYPES) - set(dtypes):
-        if dtype.is_complex and ALL[name].structure is Structure.REDUCTION:
+        if dtype.is_complex and ALL[name].structure in (Structure.REDUCTION, Structure.SCAN):
             continue  # taken: NumPy orders complex numbers by parts
         b = Builder("refused")
         operands = [b.param("x", TensorType(dtype, shape)) for shape in shapes]

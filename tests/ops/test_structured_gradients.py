@@ -41,6 +41,8 @@ CASES: dict[str, tuple[str, tuple[Any, ...], tuple[Array, ...], dict[str, Any]]]
     "min": ("min", ((2, 3),), (), {"axes": (1,)}),
     "max": ("max", ((3, 2),), (), {"axes": (0,)}),
     "cumsum": ("cumsum", ((2, 3),), (), {"axis": 1}),
+    "cummin": ("cummin", ((2, 5),), (), {"axis": 1}),
+    "cummax": ("cummax", ((4, 2),), (), {"axis": 0}),
     "cumprod": ("cumprod", ((3, 2),), (), {"axis": 0}),
     "matmul": ("contract", ((2, 3), (3, 2)), (), {"axes": ((1, 0),), "batch": ()}),
     "outer": ("contract", ((2,), (3,)), (), {"axes": (), "batch": ()}),

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+import ufunc_lines
+
 EXACT = """
 aa: np.add({0}, {1})
 aa: {0} * {1}
@@ -116,8 +118,6 @@ R: np.argmin({0}, axis={axis}, keepdims={flag})
 R: np.argmax({0})
 R: np.ptp({0}, axis={axis})
 Rb: np.max({0}, where={1}, initial=1)
-I: np.cumsum({0}, axis={axis})
-I: np.cumprod({0}, axis={axis})
 I: np.sum({0}, axis={axes}, keepdims={flag})
 I: np.prod({0}, axis={axis})
 I: np.sum({0}, initial={integer})
@@ -271,16 +271,12 @@ R: np.sum({0}, dtype=np.float64, axis={axis})
 Nb: np.sum({0}, where={1})
 N: np.sum({0}, axis={axes}, initial=2)
 N: np.prod({0}, axis={axes})
-N: np.cumsum({0}, axis={axis})
-N: np.cumsum({0})
-N: np.cumprod({0}, axis={axis})
 N: np.mean({0}, axis={axes}, keepdims={flag})
 N: {0}.mean()
 Nb: np.mean({0}, where={1})
 R: np.var({0}, axis={axes})
 R: np.std({0}, axis={axis}, keepdims={flag})
 R: np.var({0}, ddof=1)
-N: np.add.reduce({0}, axis={axis})
 NN: {0} @ {1}
 NN: {0} @ {1}.T
 NN: np.dot({0}, {1})
@@ -338,7 +334,9 @@ class Line:
 
 def lines() -> list[Line]:
     """The whole catalogue."""
-    return lines_of({"exact": EXACT, "rounded": ROUNDED, "sum": SUMS, "write": WRITES})
+    exact, rounded = EXACT + ufunc_lines.EXACT, ROUNDED + ufunc_lines.ROUNDED
+    sums, writes = SUMS + ufunc_lines.SUMS, WRITES + ufunc_lines.WRITES
+    return lines_of({"exact": exact, "rounded": rounded, "sum": sums, "write": writes})
 
 
 def lines_of(sections: Mapping[str, str]) -> list[Line]:

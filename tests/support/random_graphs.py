@@ -5,6 +5,7 @@ Not here: arguments for them (mill.inputs_for).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,7 @@ from tracemill.compiler.ir.builder import Builder
 from tracemill.compiler.ir.graph import Graph, Location, Value
 from tracemill.compiler.ops import ALL
 from tracemill.compiler.ops.definition import SignatureError, Structure
+from tracemill.compiler.ops.stepping import step_of
 from tracemill.compiler.types import BOOL, C64, F16, F32, F64, I8, I32, I64, U8, TensorType
 
 N, M = Dim.symbol("n"), Dim.symbol("m")
@@ -49,7 +51,7 @@ class Maker:
     def grow(self, size: int) -> Graph:
         steps = [
             self.elementwise, self.elementwise, self.elementwise, self.literal, self.cast,
-            self.move, self.fold, self.contract, self.index, self.state, self.show,
+            self.move, self.fold, self.step, self.contract, self.index, self.state, self.show,
         ]  # fmt: skip
         while len(self.b.nodes) < size:
             self.pick(steps)()
@@ -110,8 +112,10 @@ class Maker:
             self.add(self.pick(moves)())
 
     def fold(self) -> None:
-        name = self.pick(("sum", "prod", "min", "max", "any", "all", "cumsum", "cumprod"))
-        kinds = {"any": "b", "all": "b", "min": "biuf", "max": "biuf"}.get(name, "iuf")
+        name = self.pick(("sum", "prod", "min", "max", "any", "all", "cumsum", "cumprod", "cummax"))
+        kinds = {"any": "b", "all": "b", "min": "biuf", "max": "biuf", "cummax": "biuf"}.get(
+            name, "iuf"
+        )
         x = self.value(lambda t: t.rank > 0 and t.dtype.kind in kinds)
         if x is None:
             return
@@ -120,6 +124,14 @@ class Maker:
             return  # may be empty
         key = {"axis": axis} if name.startswith("cum") else {"axes": (axis,)}
         self.add(self.b.emit(name, (x,), key))
+
+    def step(self) -> None:
+        x = self.value(lambda t: t.rank > 0)
+        assert x is not None
+        op, axis = self.pick(ELEMENTWISE), int(self.rng.integers(x.tensor.rank))
+        with contextlib.suppress(SignatureError):
+            if step_of(op.name, x.tensor.dtype) == (2, x.tensor.dtype):
+                self.add(self.b.emit("accumulate", (x,), {"axis": axis, "step": op.name}))
 
     def contract(self) -> None:
         x = self.value(lambda t: t.rank == 2 and t.dtype.kind in "iuf")
@@ -134,6 +146,12 @@ class Maker:
         self.add(value)
         if x.tensor.dtype.kind in "iuf":
             self.add(self.b.scatter_add(x, value, indices, axes=(0,))[0])
+        wide = self.b.cast(value, dtype=self.pick(DTYPES))
+        op = self.pick(ELEMENTWISE)
+        with contextlib.suppress(SignatureError):
+            step_of(op.name, wide.tensor.dtype)
+            attrs = {"axes": (0,), "step": op.name}
+            self.add(self.b.emit("scatter_step", (x, wide, indices), attrs)[0])
 
     def state(self) -> None:
         x = self.value(lambda t: t == TensorType(F32, (2, 3)))

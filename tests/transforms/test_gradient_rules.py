@@ -193,6 +193,8 @@ CASES = {
     "min": (lambda b, x: b.square(b.min(x, axes=(0,))), [M]),
     "max": (lambda b, x: b.square(b.max(x, axes=(0, 1))), [M]),
     "cumsum": (lambda b, x: b.square(b.cumsum(x, axis=1)), [M]),
+    "cummin": (lambda b, x: b.square(b.cummin(x, axis=1)), [M]),
+    "cummax": (lambda b, x: b.square(b.cummax(x, axis=0)), [M[:, ::-1]]),
     "cumprod": (lambda b, x: b.cumprod(x, axis=0), [X]),
     "cumprod, complex": (lambda b, x: b.cumprod(x, axis=0), [Z]),
     "contract": (
