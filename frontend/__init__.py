@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from .differentiation import value_and_grad as value_and_grad
     from .engine import num_threads as num_threads
     from .engine import set_num_threads as set_num_threads
+    from .locating import argwhere as argwhere
+    from .locating import flatnonzero as flatnonzero
+    from .locating import nonzero as nonzero
     from .ordering import top_k as top_k
     from .ordering import unique as unique
     from .printing import print as print
@@ -65,6 +68,9 @@ _HOMES = {
     "value_and_grad": "differentiation",
     "top_k": "ordering",
     "unique": "ordering",
+    "nonzero": "locating",
+    "flatnonzero": "locating",
+    "argwhere": "locating",
     "Program": "program",
     "Spec": "program",
     "TracemillError": "compiler.errors",

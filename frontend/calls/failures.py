@@ -53,7 +53,7 @@ _SENTENCES = {
     "TM253": "a negative Python number to a fractional power is complex: write complex(x) ** p, "
     "or np.float64(x) ** p for NumPy's NaN",
     "TM257": "a number to be counted is negative or not below minlength",
-    "TM259": "there are more distinct elements than size= says",
+    "TM259": "there are more of them than size= makes room for",
     "TM258": "bins or quantiles are not in order or not in range",
     "TM261": "All-NaN slice encountered",
     "TM262": "Weights sum to zero, can't be normalized",

@@ -15,9 +15,12 @@ from collections.abc import Mapping
 
 # One advice for all functions of a row, which say what they are about.
 _COUNTED_BY_DATA = {
-    "argwhere nonzero flatnonzero":
-        "how many elements come out is data: use np.where with three arguments, a reduction with "
-        "where=mask, or np.count_nonzero for their number",
+    "argwhere":
+        "tm.argwhere(x, size=n) gives back n rows and fills up; or use np.where with three "
+        "arguments, a reduction with where=mask, or np.count_nonzero for their number",
+    "nonzero flatnonzero":
+        "tm.flatnonzero(x, size=n) gives back n places and fills up, as does tm.nonzero; or use "
+        "np.where with three arguments, a reduction with where=mask, or np.count_nonzero",
     "trim_zeros":
         "how many elements stay is data: set what is not wanted to a value of its own by np.where",
     "unique unique_all unique_counts unique_inverse unique_values":

@@ -300,7 +300,8 @@ def nonzero(a: Any) -> Any:
         raise fail(
             "TM112",
             "the number of non-zero elements is known only at run time",
-            hint="use np.where(mask, a, b), a mask as index, or a reduction with where=mask",
+            hint="tm.nonzero(x, size=n) gives back n places and fills up; or use "
+            "np.where(mask, a, b), a mask as index, or a reduction with where=mask",
         )
     return tuple(fresh(trace, trace.builder.constant(part)) for part in np.nonzero(found))
 

@@ -153,7 +153,7 @@ def test_other_functions_run_in_kernels(line: Line, rng: np.random.Generator) ->
     "np.percentile(x, 30, axis=1, method='midpoint')", "np.digitize(x, [0, 1])",
     "np.bincount((4 * x[0]).astype(int), minlength=9)", "np.histogram(x, 4)[0]",
     "tm.unique(x, 9)", "tm.top_k(x, 2)[0]", "np.searchsorted(np.sort(x[0]), x)",
-    "np.sort(x * 1j, axis=0)",
+    "np.sort(x * 1j, axis=0)", "tm.nonzero(x, 9)[1]", "tm.argwhere(x, 9)", "tm.flatnonzero(x, 9)",
 ])  # fmt: skip
 def test_functions_of_order_run_in_kernels(body: str, rng: np.random.Generator) -> None:
     function = eval(f"lambda x: ({body} + 0,)", {"np": np, "tm": tm})

@@ -40,6 +40,9 @@ R: tm.top_k({0}, 2, axis={axis})[1]
 G: tm.nn.max_pool({0}[None, None], 2, stride=1)
 G: tm.nn.max_pool({0}[None, None], (2, 1), padding=(1, 0))
 A: tm.stop_gradient({0})
+A: tm.nonzero({0}, {0}.size)[0]
+A: tm.flatnonzero({0} > 1, {0}.size + 2, fill_value=-1)
+A: tm.argwhere({0}, {0}.size)
 A: also.drawn({0}.shape)
 H: also.window_gradient(np.clip(np.rint({0}), -9, 9) + 0)
 """
@@ -131,6 +134,20 @@ def _top_k(x: Any, k: int, axis: int = -1) -> Any:
     order = np.argsort(np.flip(x, axis), axis, kind="stable")
     best = np.take(count - 1 - np.flip(order, axis), range(k), axis)
     return np.take_along_axis(x, best, axis), best
+
+
+def _nonzero(x: Any, size: int) -> Any:
+    return tuple(_argwhere(x, size).T)
+
+
+def _flatnonzero(x: Any, size: int, fill_value: int) -> Any:
+    found = np.flatnonzero(x)
+    return np.pad(found, (0, size - len(found)), constant_values=fill_value)
+
+
+def _argwhere(x: Any, size: int) -> Any:
+    found = np.argwhere(x)
+    return np.pad(found, ((0, size - len(found)), (0, 0)))
 
 
 # -- windows
@@ -265,7 +282,7 @@ TRACED = SimpleNamespace(drawn=_traced_drawn, window_gradient=_traced_window_gra
 PLAIN = SimpleNamespace(drawn=_drawn, window_gradient=_window_gradient)
 PLAIN_TM = SimpleNamespace(
     cond=_cond, while_loop=_while_loop, fori_loop=_fori_loop, scan=_scan, top_k=_top_k,
-    stop_gradient=np.copy,
+    stop_gradient=np.copy, nonzero=_nonzero, flatnonzero=_flatnonzero, argwhere=_argwhere,
     nn=SimpleNamespace(max_pool=_max_pool, avg_pool=_avg_pool, conv=_conv),
     special=SimpleNamespace(
         erf=_special(math.erf), erfc=_special(math.erfc), expit=_special(_expit),
