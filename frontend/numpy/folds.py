@@ -16,7 +16,7 @@ import numpy as np
 
 from tracemill.compiler.dims import product
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import BOOL, I64, DType
+from tracemill.compiler.types import BOOL, F16, F32, I64, DType
 
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import result
@@ -81,6 +81,10 @@ def _is_reorderable(ufunc: np.ufunc, dtype: DType) -> bool:
     return True
 
 
+# Where NumPy's loops keep what they have of halves as a float32.
+ROUNDED_ONCE = (np.add, np.subtract, np.multiply, np.divide)
+
+
 def reduced(
     trace: Trace,
     ufunc: np.ufunc,
@@ -90,6 +94,9 @@ def reduced(
     mask: Value | None,
 ) -> Value:
     """Fold `axes`, from the element `start` where there is one, those that the mask has."""
+    if value.tensor.dtype is F16 and ufunc in ROUNDED_ONCE:
+        made = reduced(trace, ufunc, trace.cast(value, F32), axes, start, mask)
+        return trace.cast(made, F16)
     rows = _rows(trace, value, axes)
     rank, count = rows.tensor.rank, rows.tensor.shape[-1]
     dtype = value.tensor.dtype

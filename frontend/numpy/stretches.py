@@ -14,14 +14,14 @@ import numpy as np
 
 from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import I64
+from tracemill.compiler.types import F16, F32, I64
 
 from ..loading import load
 from ..tracing.concrete import known, require
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh, result
 from .axes import kept_shape
-from .folds import reduced
+from .folds import ROUNDED_ONCE, reduced
 from .operands import value_of
 from .prefixes import folded_value, one_place
 from .reductions import FOLDS, fold
@@ -39,6 +39,9 @@ def reduceat(
     value = value_of(array)
     place = one_place(value, axis, "reduceat")
     value = folded_value(trace, ufunc, value, dtype, out, uniform=True)
+    dtype = value.tensor.dtype
+    if dtype is F16 and ufunc in ROUNDED_ONCE:
+        value = trace.cast(value, F32)
     starts = trace.cast(value_of(indices), I64)
     if starts.tensor.rank != 1:
         raise ValueError("reduceat takes one row of indices")
@@ -55,6 +58,7 @@ def reduceat(
         made = _stretches(trace, ufunc, value, place, [*map(int, found)])
     else:
         made = _stretches_of_run(trace, ufunc, value, place, starts)
+    made = trace.cast(made, dtype)
     if out is not None:
         return deliver(trace, made, out, True, "unsafe", ufunc.__name__)
     return result(trace, made)

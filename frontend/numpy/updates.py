@@ -82,7 +82,7 @@ def _stepped_by(
     if content is not None and no_complex and own.kind in "fc" and wide is not own:
         narrow = content.astype(own.numpy)
         near = loop_for(ufunc, (own.numpy, own.numpy), None, "unsafe").operands[0]
-        if near is own and np.array_equal(narrow.astype(content.dtype), content):
+        if near is own and np.array_equal(narrow, content):
             return trace.cast(value, own)  # one rounding is as good as two
     if ufunc in _MODULAR and own.is_integer and wide.is_integer:
         return trace.cast(value, own)
