@@ -13,6 +13,7 @@ from . import (
     elementwise_complex,
     elementwise_division,
     elementwise_exponential,
+    elementwise_gamma,
     elementwise_gradient,
     elementwise_rounding,
     elementwise_special,
@@ -34,4 +35,5 @@ ELEMENTWISE: tuple[OpDef, ...] = (
     *elementwise_gradient.OPS,
     *elementwise_stable.OPS,
     *elementwise_special.OPS,
+    *elementwise_gamma.OPS,
 )

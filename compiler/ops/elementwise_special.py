@@ -27,7 +27,7 @@ _ONE_OVER_ROOT_TWO_PI = 1 / math.sqrt(2 * float(PI))
 _ROOT_HALF, _ROOT_HALF_LOW = 0.7071067811865476, -4.833646656726457e-17
 
 
-def _by_element(function: Callable[[float], float]) -> Callable[[Any], Any]:
+def by_element(function: Callable[[float], float]) -> Callable[[Any], Any]:
     """A function of floats on arrays, through float64."""
 
     def reference(x: Any) -> Any:
@@ -54,7 +54,7 @@ def _product_error(a: float, b: float, product: float) -> float:
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def _log_ndtr_of(x: float) -> float:
+def log_ndtr_of(x: float) -> float:
     if x > -5:
         return math.log1p(-_ndtr_of(-x)) if x > 0 else math.log(_ndtr_of(x))
     if x < -1e150:
@@ -104,21 +104,21 @@ def _logit_slope(emit: Any, x: Any, y: Any) -> Any:
 _GROWS = Facts(monotone=True)
 
 OPS: tuple[OpDef, ...] = (
-    record("erf", _by_element(math.erf), erf, "The error function.",
+    record("erf", by_element(math.erf), erf, "The error function.",
            taken=each(_FLOATS), facts=_GROWS,
            gradient=through(lambda emit, x, y: _bell(emit, x, 1.0, _TWO_OVER_ROOT_PI))),
-    record("erfc", _by_element(math.erfc), erfc,
+    record("erfc", by_element(math.erfc), erfc,
            "1 less the error function, accurate where that is nearly 0.",
            taken=each(_FLOATS), facts=_GROWS,
            gradient=through(lambda emit, x, y: _bell(emit, x, 1.0, -_TWO_OVER_ROOT_PI))),
-    record("ndtr", _by_element(_ndtr_of), ndtr,
+    record("ndtr", by_element(_ndtr_of), ndtr,
            "The distribution function of the standard normal distribution.",
            taken=each(_FLOATS), facts=_GROWS,
            gradient=through(lambda emit, x, y: _bell(emit, x, 0.5, _ONE_OVER_ROOT_TWO_PI))),
-    record("log_ndtr", _by_element(_log_ndtr_of), log_ndtr,
+    record("log_ndtr", by_element(log_ndtr_of), log_ndtr,
            "Logarithm of the normal distribution function; no underflow for negative operands.",
            taken=each(_FLOATS), facts=_GROWS, gradient=through(_log_ndtr_slope)),
-    record("logit", _by_element(_logit_of), _logit,
+    record("logit", by_element(_logit_of), _logit,
            "log(p / (1 - p)), the inverse of expit; NaN outside [0, 1].",
            taken=each(_FLOATS), facts=_GROWS, gradient=through(_logit_slope)),
 )  # fmt: skip

@@ -66,6 +66,39 @@ def _xlogy_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     return [emit.mul(cts[0], emit.log(y)), to_y]
 
 
+def _xlog1py(x: Scalar, y: Scalar) -> Scalar:
+    nothing = constant(0.0, x.dtype)
+    return select(x.equals(0.0) & ~is_nan(y), nothing, x * log1p(y))
+
+
+def _xlog1py_of_arrays(x: Any, y: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.where((x == 0) & ~np.isnan(y), np.zeros((), x.dtype), x * np.log1p(y))
+
+
+def _xlog1py_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
+    x, y = node.operands
+    used = emit.not_equal(x, literal(emit, x, 0))
+    slope = emit.div(x, emit.add(y, literal(emit, y, 1)))
+    to_y = where_zero(emit, used, emit.mul(cts[0], slope))
+    return [emit.mul(cts[0], emit.log1p(y)), to_y]
+
+
+def _entr(x: Scalar) -> Scalar:
+    lowest = constant(float("-inf"), x.dtype)
+    return select(x.equals(0.0), constant(0.0, x.dtype), select(x < 0.0, lowest, -(x * log(x))))
+
+
+def _entr_of_array(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        inside = np.where(x == 0, np.zeros((), x.dtype), -x * np.log(np.where(x < 0, 1, x)))
+        return np.where(x < 0, -np.inf, inside).astype(x.dtype)
+
+
+def _entr_slope(emit: Any, x: Any, y: Any) -> Any:
+    return emit.sub(literal(emit, x, -1), emit.log(x))
+
+
 OPS: tuple[OpDef, ...] = (
     record("expit", _expit_of_array, _expit,
            "The logistic function 1 / (1 + exp(-x)); small values keep their digits.",
@@ -76,4 +109,10 @@ OPS: tuple[OpDef, ...] = (
     record("xlogy", _xlogy_of_arrays, _xlogy,
            "x * log(y), and 0 where x is 0, whatever y is, except NaN.",
            taken=each(_FLOATS, 2), gradient=_xlogy_gradient),
+    record("xlog1py", _xlog1py_of_arrays, _xlog1py,
+           "x * log(1 + y), and 0 where x is 0, whatever y is, except NaN.",
+           taken=each(_FLOATS, 2), gradient=_xlog1py_gradient),
+    record("entr", _entr_of_array, _entr,
+           "-x * log(x), the share of one outcome in an entropy; 0 at 0, -inf below.",
+           taken=each(_FLOATS), gradient=through(_entr_slope)),
 )  # fmt: skip

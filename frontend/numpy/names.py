@@ -11,8 +11,9 @@ import numpy as np
 
 # What `special` has under SciPy's names. It builds on dispatch, which cannot ask it.
 SPECIAL = frozenset(
-    ("erf", "erfc", "expit", "log_expit", "log_ndtr", "logit", "logsumexp", "ndtr", "softplus",
-     "xlogy")
+    ("betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gammaln", "log_expit",
+     "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "psi",
+     "softmax", "softplus", "xlog1py", "xlogy")
 )  # fmt: skip
 
 

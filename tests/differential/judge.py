@@ -46,7 +46,7 @@ _SUM = re.compile(
     r"|convolve|correlate|conv\(|avg_pool"
 )
 _JUMPS = re.compile(r"remainder|fmod|divmod|floor_divide|^\{0\} // \{1\}$")
-_EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition|max_pool)\(|ptp\(")
+_EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition|max_pool)(\.\w+)?\(|ptp\(")
 
 
 class Noise:

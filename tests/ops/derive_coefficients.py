@@ -125,6 +125,8 @@ def _erfcx_far(x):
 
 ERFC_K = mp.mpf(3)
 
+DIGAMMA_ZERO = mp.findroot(mp.digamma, mp.mpf("1.46163"))
+
 FITS = [
     Fit("EXP", lambda r: _series_safe(lambda r: (mp.exp(r) - 1 - r) / r**2, "0.5", r),
         -HALF_LN2, HALF_LN2, {"f32": 4, "f64": 9}, lambda r: r**2 / mp.exp(r),
@@ -192,6 +194,17 @@ FITS = [
     Fit("ERFC_MIDDLE", _erfcx_tail, "-0.5005", "0.3700", {"f32": 5, "f64": 13},
         lambda t: mp.exp(-((ERFC_K * (1 + t) / (1 - t)) ** 2)) * (1 - t) / (2 * ERFC_K),
         "the same for 1 <= x <= 6.5, measured by what it adds to erf(x)"),
+    Fit("LOG_GAMMA_AT_ONE", lambda t: _series_safe(
+            lambda t: mp.loggamma(1 + t) / t, -mp.euler, t),
+        "-0.5", "0.5", {"f64": 27}, ONE, "log(gamma(1 + t)) / t"),
+    Fit("LOG_GAMMA_AT_TWO", lambda t: _series_safe(
+            lambda t: mp.loggamma(2 + t) / t, 1 - mp.euler, t),
+        "-0.5", "0.5", {"f64": 18}, ONE, "log(gamma(2 + t)) / t"),
+    Fit("DIGAMMA", lambda t: _series_safe(
+            lambda u: mp.digamma(DIGAMMA_ZERO + u) / u, mp.zeta(2, DIGAMMA_ZERO),
+            t + mp.mpf("1.5") - DIGAMMA_ZERO),
+        "-0.5", "0.5", {"f64": 21}, ONE,
+        "digamma(x) / (x - its zero) in t = x - 3/2, 1 <= x <= 2"),
 ]  # fmt: skip
 
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import scipy.special as sp
 from numpy.lib.stride_tricks import sliding_window_view
 
 import numpy_lines
@@ -57,9 +59,16 @@ F: tm.special.ndtr(np.clip({0}, -3, 4))
 F: tm.special.log_ndtr(np.clip({0}, -3, 4))
 F: tm.special.logit(np.clip({0} / 4, 0, 1))
 FF: tm.special.xlogy({0}, np.abs({1}))
+FF: tm.special.xlog1py({0}, np.abs({1}))
+F: tm.special.entr(np.abs({0}))
 """
 
 SUMS = """
+F: tm.special.gammaln(np.abs({0}) + 3)
+F: tm.special.digamma(np.abs({0}) + 2)
+F: tm.special.ndtri(np.clip({0} / 4, 0.1, 0.9))
+F: tm.special.erfinv(np.clip({0} / 4, -0.9, 0.9))
+F: tm.special.polygamma(1, np.abs({0}) + 1)
 NN: np.convolve({0}.ravel(), {1}.ravel()[:3])
 NN: np.correlate({0}.ravel(), {1}.ravel()[:4], "same")
 HH: tm.nn.conv({0}[None, None], {1}[None, None, :2, :2])
@@ -245,6 +254,11 @@ def _xlogy(x: Any, y: Any) -> Any:
     return np.where((x == 0) & ~np.isnan(y), np.zeros_like(x), x * np.log(y))
 
 
+def _xlog1py(x: Any, y: Any) -> Any:
+    x, y = (o.astype(np.result_type(x, y)) for o in (x, y))
+    return np.where((x == 0) & ~np.isnan(y), np.zeros_like(x), x * np.log1p(y))
+
+
 def _philox(counter: int, key: int) -> int:
     """Ten rounds on two words, the key as two words, of Philox 4x32."""
     words = [counter & 0xFFFFFFFF, counter >> 32, 0, 0]
@@ -287,7 +301,9 @@ PLAIN_TM = SimpleNamespace(
     special=SimpleNamespace(
         erf=_special(math.erf), erfc=_special(math.erfc), expit=_special(_expit),
         softplus=_special(_softplus), ndtr=_special(_ndtr), log_ndtr=_special(_log_ndtr),
-        logit=_special(_logit), xlogy=_xlogy,
+        logit=_special(_logit), xlogy=_xlogy, xlog1py=_xlog1py, entr=_special(sp.entr),
+        gammaln=_special(sp.gammaln), digamma=_special(sp.digamma), ndtri=_special(sp.ndtri),
+        erfinv=_special(sp.erfinv), polygamma=lambda n, x: _special(partial(sp.polygamma, n))(x),
     ),
 )  # fmt: skip
 PLAIN_NAMES = {"np": np, "ml_dtypes": ml_dtypes, "tm": PLAIN_TM, "also": PLAIN}
