@@ -64,6 +64,15 @@ class Group:
             group = group.merged
         return group
 
+    def conflicts(self, other: Group) -> bool:
+        """Whether one of them computes for itself what the other needs in memory."""
+        return any(
+            value.node in one.members
+            for one, two in ((self, other), (other, self))
+            for value in two.needs
+            if value.node is not None
+        )
+
 
 def is_complete(group: Group, site: Site, shape: Shape) -> bool:
     """True where the loops meet every element of the value exactly once."""

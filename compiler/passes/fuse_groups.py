@@ -382,7 +382,7 @@ class Grouping:
             and len(a.members) + len(b.members) <= limits.nodes
             and a.words + b.words <= limits.words
             and a.reductions + b.reductions <= limits.reductions
-            and not (a.contraction or b.contraction)
+            and not (a.contraction or b.contraction or a.conflicts(b))
         )
 
     def _merge(self, a: Group, b: Group) -> None:
