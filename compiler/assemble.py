@@ -16,10 +16,10 @@ from .dims import Dim, Size, product
 from .errors import error
 from .ir.graph import Graph, Node, Value
 from .jobs import Assembled, CopyJob, HostJob, LaunchJob, Note
-from .kernel.lowering import is_update, lower
+from .kernel.lowering import lower
 from .kernel.lowering_values import Unlowered
-from .kernel.movement import is_view
-from .kernel.region import Region, region_of, written_after
+from .kernel.movement import is_update, is_view
+from .kernel.region import Region, all_nodes, region_of, written_after
 from .kernel.target import Target
 from .kernels import Kernels
 from .ops.definition import Structure
@@ -32,6 +32,7 @@ from .passes.schedule import (
     TEMPORARY,
     Cell,
     Step,
+    needed,
     schedule,
 )
 from .plan import ErrorPlace, ExecutionPlan, Origin
@@ -170,9 +171,8 @@ class Assembly:
             raise error("TM401", str(problem), place=node.location) from None
         made = [self.temporary(r.tensor, r.name) for r in region.results]
         lowered = ready.lowered
-        places = tuple(
-            [tuple([_place(region.nodes[at]) for at in s.failing]) for s in ready.stages]
-        )
+        nodes = all_nodes(region.nodes)
+        places = tuple([tuple([_place(nodes[at]) for at in s.failing]) for s in ready.stages])
         bases = [None if base is None else sources[base] for base in lowered.bases]
         between = [self.temporary(TensorType(p.dtype, p.shape), p.name) for p in ready.temporaries]
         self.steps.append(
@@ -255,7 +255,9 @@ class Assembly:
             written = set(self.writes.values())
             returns = [at for at in tensors if at not in written]
         returned = self.outputs(returns)
-        scheduled = schedule(self.steps, self.finals())
+        finals = self.finals()
+        kept = [*[cell for cell, _ in returned], *[content for _, content in finals]]
+        scheduled = schedule(needed(self.steps, kept), finals)
         assembled = Assembled(
             self.graph.name,
             tuple(self.params),

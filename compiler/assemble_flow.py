@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from .assemble_branch import branch_step
+from .assemble_nest import nest_step
 from .assemble_region import Scope, inside, region_steps, scratch, tensors
 from .dims import Size
 from .ir.graph import Graph, Node, Value
 from .jobs import LaunchJob, LoopJob, Note, SliceOf, TurnOf
-from .kernel.lowering import is_update
+from .kernel.movement import is_update
 from .kernel.rolled import is_rolled
 from .ops.definition import OpDef
 from .ops.flow import cond, for_, scan, while_
@@ -44,6 +45,8 @@ def flow_step(assembly: Scope, node: Node) -> None:
     """Append the step of a node of control flow."""
     if is_rolled(node):
         assembly.launch(node)
+        _may_take_long(assembly.steps[-1])
+    elif nest_step(assembly, node):
         _may_take_long(assembly.steps[-1])
     else:
         _STEPS[node.op](assembly, node)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from .ir.graph import Graph, Node, Value
 from .jobs import Note
+from .kernel.region import Region
 from .passes.schedule import FIXED, TEMPORARY, BodySchedule, Cell, Step
 from .plan import Origin
 from .types import U8, TensorType
@@ -28,6 +29,7 @@ class Scope(Protocol):
 
     def node(self, node: Node) -> None: ...
     def launch(self, node: Node) -> None: ...
+    def run(self, region: Region, node: Node, sources: Sequence[Cell]) -> list[Cell]: ...
     def cell(
         self, type: TensorType, kind: str, origin: Origin, index: int = 0, name: str = ""
     ) -> Cell: ...

@@ -19,19 +19,40 @@ from .kernel.contraction import contraction_of
 from .kernel.cost import GRAIN_WORK, kernel_work
 from .kernel.fingerprint import dims_in_order, fingerprint, region_key
 from .kernel.halves import phases
-from .kernel.kernel import Kernel, Parallel, Parameter, failures
+from .kernel.kernel import (
+    Call,
+    Check,
+    Kernel,
+    Load,
+    Parallel,
+    Parameter,
+    Statement,
+    Store,
+    Update,
+    fallible,
+)
 from .kernel.library import split_library
 from .kernel.lowering import lower
 from .kernel.peel import apart, peel
 from .kernel.products import split_contraction
-from .kernel.region import Lowered, Region
+from .kernel.region import Lowered, Region, all_nodes
 from .kernel.schedule import default_schedule
 from .kernel.sorting import split_sort
 from .kernel.split import split_reduction
 from .kernel.target import Target
 from .kernel.transposed import turn_operands
 from .kernel.verifier import verify_kernel
+from .ops.definition import Structure
 from .records import dataclass, replace
+
+# What a statement that can fail is made from.
+_FAILING: Mapping[type[Statement], Structure] = {
+    Load: Structure.GATHER,
+    Store: Structure.SCATTER,
+    Update: Structure.SCATTER,
+    Check: Structure.EFFECT,
+    Call: Structure.LIBRARY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +180,14 @@ class Kernels:
 
 
 def _failing(region: Region, kernel: Kernel) -> tuple[int, ...]:
-    """The node behind each failure, found by its place in the user's program."""
-    nodes = [at for at, node in enumerate(region.nodes) if node.op.facts.can_fail]
-    by_place = {id(region.nodes[at].location): at for at in reversed(nodes)}
-    return tuple(by_place[id(place)] for place in failures(kernel))
+    """The node behind each failure, found by its place in the user's program and by what it is;
+    nodes are counted with those in regions."""
+    by_place = {
+        (node.op.structure, id(node.location)): at
+        for at, node in reversed(list(enumerate(all_nodes(region.nodes))))
+        if node.op.facts.can_fail
+    }
+    return tuple(by_place[_FAILING[type(s)], id(s.location)] for s in fallible(kernel.body))
 
 
 def _threaded_extent(kernel: Kernel) -> Size:

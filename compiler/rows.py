@@ -48,6 +48,7 @@ class PlanWriter:
         self.places: list[ErrorPlace] = []
         self._buffer: dict[Any, int] = {}
         self._launch: dict[int, tuple[tuple[int, ...], int, int, tuple[int, ...]]] = {}
+        self._numbers: dict[int, int] = {}  # of kernels, in the order of rows
         self.offsets, self.arena = self._layout(scheduled.slots)
         self._written = self._targets_written()
         for cell in [*assembled.params, *assembled.variables.values()]:
@@ -64,14 +65,15 @@ class PlanWriter:
         for source, target in self.scheduled.copies:
             self.step(Step(self.assembled.copying(source, target), (source,), (target,)))
         assembled = self.assembled
+        kernels = [assembled.kernels[at] for at in self._numbers]
         results = tuple(Result(self.buffer(cell), scalar) for cell, scalar in returned)
         return ExecutionPlan(
             name=assembled.name,
             sizes=tuple(self.sizes.rows),
             size_symbols=dict(self.sizes.symbols),
             buffers=tuple(self.buffers),
-            kernels=tuple(assembled.kernels),
-            kernel_names=tuple([kernel.name for kernel in assembled.kernels]),
+            kernels=tuple(kernels),
+            kernel_names=tuple([kernel.name for kernel in kernels]),
             rows=tuple(self.rows),
             results=results,
             arena_bytes=self.arena,
@@ -142,10 +144,9 @@ class PlanWriter:
             errors = len(self.places)
             self.places.extend(places)
             written = tuple([buffers[at] for at in writes])
+            number = self._numbers.setdefault(stage.index, len(self._numbers))
             self.rows.append(
-                Launch(
-                    stage.index, buffers, sizes, extent, stage.grain, work, place, errors, written
-                )
+                Launch(number, buffers, sizes, extent, stage.grain, work, place, errors, written)
             )
 
     def _slots(self, stage: Stage) -> tuple[tuple[int, ...], int, int, tuple[int, ...]]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .ir.graph import Graph, Node, Value
-from .kernel.lowering import is_update
+from .kernel.movement import is_update
 
 
 def reads_what_is_stale(region: Graph, param: Value, result: Value) -> bool:

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...compiler.kernel.kernel import Constant, Kernel, Statement, bodies
+from ...compiler.kernel.kernel import Constant, Kernel, Statement, body_fields
 from ...compiler.records import dataclass, replace
 from ...compiler.types import F32, F64
 from ..llvm.slot import Slot
@@ -64,9 +64,8 @@ def _with_slots(body: Sequence[Statement], words: list[bytes]) -> tuple[Statemen
             words.append(word)
             made.append(replace(statement, value=Slot(len(words) - 1)))
             continue
-        names = ("body", "then")[: len(bodies(statement))]
         changed: dict[str, Any] = {
-            name: _with_slots(getattr(statement, name), words) for name in names
+            name: _with_slots(getattr(statement, name), words) for name in body_fields(statement)
         }
         made.append(replace(statement, **changed) if changed else statement)
     return tuple(made)

@@ -171,8 +171,12 @@ class _Run:
 
     def branch(self, s: If, env: Env) -> None:
         mask = env[s.condition]
-        if (self.active & mask).any():
-            self.among(mask, s.body, env, True)
+        for chosen, body, made in ((mask, s.body, s.yields), (~mask, s.otherwise, s.others)):
+            if not (self.active & chosen).any():
+                continue
+            inner = self.among(chosen, body, env, True)
+            for name, value in zip(s.names, made):
+                env[name] = np.where(chosen, inner[value], env.get(name, inner[value]))
 
     def loop(self, s: Parallel | For, env: Env) -> None:
         """A loop over an axis: by blocks, by threads, or in order."""
@@ -191,7 +195,7 @@ class _Run:
     def carry(self, s: Loop, env: Env) -> None:
         state = [env[name] for name in s.init]
         end = None if s.extent is None else self.size(s.extent)
-        going, turn = self.active, 0
+        going, turn = self.active if s.when is None else self.active & env[s.when], 0
         while (going := going if end is None else going & (turn < end)).any():
             self.symbols[s.axis] = np.full(self.lanes, turn)
             inner = self.among(going, s.body, {**env, **dict(zip(s.names, state))}, True)

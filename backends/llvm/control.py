@@ -24,7 +24,8 @@ WORK_BETWEEN_POLLS = 1 << 17
 def fail_where(
     frame: Frame, bad: ir.Value, code: int, value: ir.Value | None, extent: ir.Value | None
 ) -> None:
-    """Report failure `code` when some lane is `bad`, with the guilty value, and go on."""
+    """Report failure `code` when some lane is `bad`, with the guilty value; where it is one for all
+    lanes, leave the kernel, else go on."""
     builder = frame.builder
     cold, onward = frame.block("fail"), frame.block("onward")
     builder.cbranch(any_lane(builder, bad), cold, onward).set_weights([1, 100000])
@@ -33,8 +34,14 @@ def fail_where(
         builder.atomic_rmw("umin", frame.control, constant(code), "monotonic")
     else:
         _call_fail(frame, bad, code, value, extent)
-    builder.branch(onward)
+    builder.branch(frame.exit if is_last(frame, bad) else onward)
     builder.position_at_end(onward)
+
+
+def is_last(frame: Frame, bad: ir.Value) -> bool:
+    """Whether nothing is done after the failure of a condition. Threads of a device go on: others
+    wait for them."""
+    return width_of(bad) == 1 and not frame.machine.is_device
 
 
 def _call_fail(

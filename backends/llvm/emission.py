@@ -12,13 +12,14 @@ from llvmlite import ir
 
 from .machine import Machine, target_machine
 from .native.language.unit import has_native, simplify
+from .simplifying import simplify_asked
 from .uninterrupted import uninterrupted
 
 
 @uninterrupted()
 def emitted(module: ir.Module, machine: Machine, level: int) -> bytes:
     """The module as an object file."""
-    code: bytes = target_machine(machine, level).emit_object(parsed(module, machine))
+    code: bytes = target_machine(machine, level).emit_object(parsed(module, machine, level))
     return code
 
 
@@ -29,4 +30,6 @@ def parsed(module: ir.Module, machine: Machine, level: int = 2) -> llvm.ModuleRe
     reference.data_layout = str(emitter.target_data)
     if has_native(module):
         simplify(reference, emitter)
+    if level:
+        simplify_asked(reference, emitter)
     return reference

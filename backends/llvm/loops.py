@@ -16,19 +16,23 @@ from llvmlite import ir
 
 from ...compiler.dims import Dim, Size, maximum
 from ...compiler.kernel.kernel import (
+    Constant,
     For,
     If,
+    Let,
     Loop,
     Parallel,
     Reduce,
     Scan,
     Statement,
     bodies,
+    walk,
 )  # fmt: skip
 from .control import poll
 from .frame import Frame, constant
 from .indices import scalar_size
 from .invariants import split_invariant
+from .simplifying import ask_to_simplify
 from .types import I1, I32, Lane, any_lane, intrinsic, invert, splat, widen
 
 Block = tuple[Statement, ...]
@@ -36,6 +40,7 @@ Body = Callable[[ir.Value, list[ir.Value]], Sequence[ir.Value] | None]
 Prepare = Callable[[], None] | None
 STRIP = 1 << 16
 _FOREVER = 1 << 62
+_VALUES = (Let, Constant)
 
 
 def counted(
@@ -138,7 +143,7 @@ def work_of(frame: Frame, body: Block) -> Size | None:
             total = total + extent * (1 if inner is None else inner)
             looped = True
         elif isinstance(s, If):
-            inner = work_of(frame, s.body)
+            inner = work_of(frame, s.body + s.otherwise)
             if inner is not None:
                 total, looped = total + inner, True
     return maximum(total, 1) if looped else None
@@ -157,24 +162,38 @@ def emit_for(frame: Frame, s: For) -> None:
 def emit_if(frame: Frame, s: If) -> None:
     """A condition shared by all lanes."""
     builder = frame.builder
-    inside, after = frame.block("then"), frame.block("after")
-    condition = frame.values[s.condition].value
-    builder.cbranch(any_lane(builder, condition), inside, after)
-    builder.position_at_end(inside)
-    frame.emit(s.body)
-    builder.branch(after)
-    builder.position_at_end(after)
+    blocks = [frame.block(name) for name in ("then", "else", "after")]
+    builder.cbranch(any_lane(builder, frame.values[s.condition].value), blocks[0], blocks[1])
+    ends: list[tuple[ir.Block, list[Lane]]] = []
+    for block, body, made in zip(blocks, (s.body, s.otherwise), (s.yields, s.others)):
+        builder.position_at_end(block)
+        frame.emit(body)
+        lanes = [widen(builder, frame.values[name], frame.lanes.width) for name in made]
+        ends.append((builder.block, lanes))
+        builder.branch(blocks[2])
+    builder.position_at_end(blocks[2])
+    (first, then), (second, otherwise) = ends
+    for name, lane, other in zip(s.names, then, otherwise):
+        joined = _phis(builder, lane, first)
+        for phi, part in zip(joined.parts, other.parts):
+            phi.add_incoming(part, second)
+        frame.values[name] = joined
 
 
 def emit_loop(frame: Frame, s: Loop) -> None:
     """Carried values, until the extent or until all lanes are done."""
     builder = frame.builder
+    if len(frame.levels) == 1 and any(not isinstance(inner, _VALUES) for inner in walk(s.body)):
+        ask_to_simplify(frame.function)
     width = frame.lanes.width
     init = [widen(builder, frame.values[name], width) for name in s.init]
     end = constant(_FOREVER) if s.extent is None else scalar_size(frame, s.extent)
     moved, kept = split_invariant(s.body, s.axis, s.names)
     before, ready, done = builder.block, frame.block("ready"), frame.block("done")
-    builder.cbranch(builder.icmp_signed("<", constant(0), end), ready, done)
+    some = builder.icmp_signed("<", constant(0), end)
+    if s.when is not None:
+        some = builder.and_(some, frame.values[s.when].value)
+    builder.cbranch(some, ready, done)
     builder.position_at_end(ready)
     frame.emit(moved)
     prepared, top = builder.block, frame.block("top")
@@ -188,7 +207,11 @@ def emit_loop(frame: Frame, s: Loop) -> None:
         frame.emit(kept)
         made = [widen(builder, frame.values[name], width) for name in s.yields]
         go_on = None if s.until is None else _some_lane_goes_on(frame, frame.values[s.until])
-        _poll_sometimes(frame, index)
+        work = work_of(frame, s.body)
+        if work is None:
+            _poll_sometimes(frame, index)
+        else:
+            poll(frame, scalar_size(frame, work))
     following = builder.add(index, constant(1), flags=["nsw"])
     more = builder.icmp_signed("<", following, end)
     if go_on is not None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...compiler.kernel.contraction import contraction_of
 from ...compiler.kernel.fingerprint import identity
-from ...compiler.kernel.kernel import Kernel, Let, Reduce, Statement, bodies, value_dtypes
+from ...compiler.kernel.kernel import Kernel, Let, Reduce, Statement, body_fields, value_dtypes
 from ...compiler.ops import ALL
 from ...compiler.records import dataclass, replace
 from ...compiler.types import DType
@@ -101,9 +101,9 @@ def _with_holes(
         if isinstance(statement, whole):
             made.append(statement)
             continue
-        names = ("body", "then")[: len(bodies(statement))]
         changed: dict[str, Any] = {
-            name: _with_holes(getattr(statement, name), dtypes, lets, whole) for name in names
+            name: _with_holes(getattr(statement, name), dtypes, lets, whole)
+            for name in body_fields(statement)
         }
         made.append(replace(statement, **changed) if changed else statement)
     return tuple(made)

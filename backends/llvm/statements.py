@@ -29,7 +29,7 @@ from ...compiler.types import I64, DType, real_part_of
 from . import gathering, memory
 from .access import Access, resolve
 from .bodies import HOLE, body_of, combine_of
-from .control import fail_where
+from .control import fail_where, is_last
 from .conversions import to_index
 from .frame import Buffer, Frame, Lanes, offset_bytes
 from .indices import lane_size, scalar_size
@@ -242,14 +242,16 @@ def _place(
         assert code is not None
         value, fits = _checked(frame, part, condition, code)
         dynamic.append((stride, value))
-        condition = fits if condition is None else _and(frame, condition, fits)
+        if fits is not None:
+            condition = fits if condition is None else _and(frame, condition, fits)
     return resolve(frame, buffer, tuple(affine), dynamic, condition)
 
 
 def _checked(
     frame: Frame, index: Checked, condition: ir.Value | None, code: int
-) -> tuple[ir.Value, ir.Value]:
-    """A value used as an index: wrapped once, and whether it is in range then."""
+) -> tuple[ir.Value, ir.Value | None]:
+    """A value used as an index: wrapped once, and whether it is in range then; None where what
+    follows is only done if it is."""
     builder = frame.builder
     lane = frame.values[index.value]
     value = to_index(frame.site, lane.dtype, lane.value)
@@ -264,7 +266,7 @@ def _checked(
     if frame.lanes.mask is not None and width_of(bad) > 1:
         bad = builder.and_(bad, frame.lanes.mask)
     fail_where(frame, bad, code, value, extent)
-    return wrapped, fits
+    return wrapped, None if is_last(frame, bad) else fits
 
 
 def _and(frame: Frame, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -1,4 +1,4 @@
-"""A monoid's `combine` as statements: words of the scalar language on named values.
+"""A monoid's `combine` as statements: words of the scalar language on named values, and updates.
 
 Not here: what a monoid is (monoids.py), where its statements go.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from ..ir.graph import Node
 from ..ops.scalar import Scalar, ScalarFunction, trace_body
 from ..types import DType
-from .monoids import named
+from .kernel import Index, Statement, Store, Update
+from .monoids import combining, named
 
 Put = Callable[[Scalar, tuple[str, ...]], str]
 
@@ -31,6 +33,14 @@ def combined(monoid: str, dtypes: tuple[DType, ...], states: Sequence[str], put:
         if node not in names:
             names[node] = put(node, tuple(names[a] for a in node.args))
     return [names[r] for r in body.results]
+
+
+def written(buffer: str, node: Node, place: tuple[Index, ...], value: str) -> Statement:
+    """How a scatter puts an element in its place: over the old one, or combined with it."""
+    monoid = combining(node.op.name, node.attrs.get("step"))
+    if monoid is None:
+        return Store(buffer, place, value, None, node.location)
+    return Update(buffer, place, monoid.name, value, node.location)
 
 
 @lru_cache(maxsize=256)

@@ -16,6 +16,7 @@ from ..ops.scalar import Scalar, trace_body
 from ..types import DType
 from .kernel import (
     For,
+    If,
     Kernel,
     Let,
     Load,
@@ -95,6 +96,8 @@ def kernel_work(kernel: Kernel) -> Size:
                 stack.append((s.body, often(times, s.extent)))
             elif isinstance(s, Scan):
                 stack.append((s.body + s.then, often(times, s.extent) * 4))
+            elif isinstance(s, If):
+                stack += [(s.body, times), (s.otherwise, times)]
             elif isinstance(s, Loop):
                 stack.append((s.body, often(times, 16 if s.extent is None else s.extent)))
         total = total + times * here

@@ -19,6 +19,7 @@ from ..records import replace
 from .kernel import (
     Checked,
     For,
+    If,
     Kernel,
     Local,
     Loop,
@@ -26,6 +27,7 @@ from .kernel import (
     Reduce,
     Scan,
     Statement,
+    body_fields,
     walk,
 )
 from .region import Region
@@ -109,7 +111,7 @@ def _dims_in_order(kernel: Kernel) -> list[str]:
 
 
 def _defined(statement: Statement) -> tuple[str, ...]:
-    if isinstance(statement, Reduce | Scan | Loop):
+    if isinstance(statement, Reduce | Scan | Loop | If):
         return statement.names
     name = getattr(statement, "name", None)
     return () if name is None else (name,)
@@ -141,7 +143,7 @@ class _Renaming:
         if kind is str:
             return value if name in _WORDS and name != "value" else self.names.get(value, value)
         if kind is tuple:
-            if name in ("body", "then"):
+            if name in body_fields(statement):
                 return self.body(value)
             return value if name in _WORDS else tuple([self.value(item) for item in value])
         if kind is Location:

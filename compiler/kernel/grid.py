@@ -43,6 +43,7 @@ from .kernel import (
     Store,
     Update,
     bodies,
+    body_fields,
     walk,
 )
 from .library import call_of
@@ -201,7 +202,8 @@ def _in_block(body: Body, taken: set[str]) -> Body:
         elif isinstance(s, Local):
             out.append(replace(s, memory="shared"))
         elif isinstance(s, For | Loop | If):
-            out.append(replace(s, body=_in_block(s.body, taken)))
+            inner = {name: _in_block(getattr(s, name), taken) for name in body_fields(s)}
+            out.append(replace(s, **inner))  # type: ignore[arg-type]
         else:
             out.append(s)
     one_thread()

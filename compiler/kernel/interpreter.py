@@ -11,6 +11,7 @@ Not here: vectors and threads; they change nothing here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -69,13 +70,17 @@ def interpret(
         if array.shape != shape or array.dtype != param.dtype.numpy:
             raise ValueError(f"{param.name} is {array.dtype}{array.shape}, not {shape}")
     run = _Run(kernel, buffers, dims, shuffle)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), suppress(_Ended):
         run.block(kernel.body, {})
     return min(run.failed, default=None)
 
 
 def _size(size: Size, env: Mapping[str, int]) -> int:
     return size.evaluate(env) if isinstance(size, Dim) else size
+
+
+class _Ended(Exception):
+    """A failure after which nothing is done."""
 
 
 class _Run:
@@ -91,6 +96,7 @@ class _Run:
         self.shuffle = shuffle
         self.dtypes = value_dtypes(kernel.body)
         self.failed: set[int] = set()
+        self.independent = 0  # how many loops around have independent iterations
         self.number = {id(s): at for at, s in enumerate(fallible(kernel.body))}
 
     def block(self, body: tuple[Statement, ...], env: Env) -> Env:
@@ -120,18 +126,20 @@ class _Run:
                 self.store(s, env)
             case Check():
                 if (s.mask is None or env[s.mask]) and not env[s.condition]:
-                    self.failed.add(self.number[id(s)])
+                    self.fail(s)
             case Local():
                 shape = tuple(_size(size, self.symbols) for size in s.shape)
                 self.buffers[s.name] = np.zeros(shape, s.dtype.numpy)
             case If():
-                if env[s.condition]:
-                    self.block(s.body, dict(env))
+                self.branch(s, env)
             case Parallel() | For():
                 ordered = range(_size(s.extent, self.symbols))
-                for i in self.order(s.extent) if isinstance(s, Parallel) else ordered:
+                apart = isinstance(s, Parallel)
+                self.independent += apart
+                for i in self.order(s.extent) if apart else ordered:
                     self.symbols[s.axis] = i
                     self.block(s.body, dict(env))
+                self.independent -= apart
             case Loop():
                 self.carry(s, env)
             case Reduce():
@@ -142,11 +150,17 @@ class _Run:
                 sort_step(s, self.buffers)
             case Call():
                 if not self.called(s):
-                    self.failed.add(self.number[id(s)])
+                    self.fail(s)
             case Search():
                 search(s, self.buffers)
             case Select():
                 select(s, self.buffers)
+
+    def fail(self, s: Statement) -> None:
+        """Note a failure; where no other iteration goes on beside it, it is the last thing."""
+        self.failed.add(self.number[id(s)])
+        if not self.independent:
+            raise _Ended
 
     def called(self, s: Call) -> bool:
         """What the op's reference makes, into the last arguments; whether it succeeded."""
@@ -188,7 +202,7 @@ class _Run:
                 continue
             at, extent = int(env[i.value]), _size(i.extent, self.symbols)
             if not -extent <= at < extent:
-                self.failed.add(self.number[id(s)])
+                self.fail(s)
                 return None
             found.append(at + extent if at < 0 else at)
         return tuple(found)
@@ -222,8 +236,16 @@ class _Run:
             (value,) = _combine(s.monoid, (own,), (old,), (value,), (wide,))
         self.buffers[s.buffer][place] = value
 
+    def branch(self, s: If, env: Env) -> None:
+        body, made = (s.body, s.yields) if env[s.condition] else (s.otherwise, s.others)
+        inner = self.block(body, dict(env))
+        env.update(zip(s.names, [inner[name] for name in made]))
+
     def carry(self, s: Loop, env: Env) -> None:
         state = [env[name] for name in s.init]
+        if s.when is not None and not env[s.when]:
+            env.update(zip(s.names, state))
+            return
         turns = None if s.extent is None else _size(s.extent, self.symbols)
         turn = 0
         while turns is None or turn < turns:
@@ -239,10 +261,12 @@ class _Run:
         """What the body yields at each index."""
         count = _size(s.extent, self.symbols)
         made: dict[int, tuple[Any, ...]] = {}
+        self.independent += 1
         for i in self.order(count) if isinstance(s, Reduce) else range(count):
             self.symbols[s.axis] = i
             inner = self.block(s.body, dict(env))
             made[i] = tuple(inner[name] for name in s.yields)
+        self.independent -= 1
         return [made[i] for i in range(count)]
 
     def reduce(self, s: Reduce, env: Env) -> None:

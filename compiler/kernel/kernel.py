@@ -9,7 +9,8 @@ kernel or locals. An index is an affine `Size` over axis names and dims (floor d
 modulo allowed), or a `Checked` value: out of range sets the error slot and touches nothing.
 
 What can fail (an access with a `Checked` index, a `Check`) is numbered from 0 in the order of the
-text (`failures`); a kernel reports that number and the plan knows the place of each.
+text (`failures`); a kernel reports that number and the plan knows the place of each. Where it is
+not inside of iterations that are independent, nothing is done after it: a failure ends the kernel.
 
 One buffer may be the memory of an ``in`` and of an ``out`` parameter when the plan works in
 place: it does so only where every element is loaded before it is stored (aliasing.py
@@ -163,7 +164,10 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Carried registers over ``axis in extent``; ends early where `until` holds in all lanes."""
+    """Carried registers over ``axis in extent``; ends early where `until` holds in all lanes.
+
+    when: a bool known before, the same in all lanes; where it is false there is no trip.
+    """
 
     names: tuple[str, ...]  # results, and inside the body the carried values
     init: tuple[str, ...]
@@ -173,14 +177,20 @@ class Loop:
     yields: tuple[str, ...]
     until: str | None = None  # a bool value of the body
     dtypes: tuple[DType, ...] = ()
+    when: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """A condition uniform over lanes."""
+    """A condition uniform over lanes; `names` are the yields of the body, or else the `others`."""
 
     condition: str
     body: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+    names: tuple[str, ...] = ()
+    yields: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    dtypes: tuple[DType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,11 +326,16 @@ class Kernel:
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The blocks inside a statement, in order."""
+    return tuple([getattr(statement, name) for name in body_fields(statement)])
+
+
+def body_fields(statement: Statement) -> tuple[str, ...]:
+    """The fields of a statement that are blocks, in order."""
     if isinstance(statement, Scan):
-        return (statement.body, statement.then)
-    if isinstance(statement, Parallel | For | Loop | If | Reduce):
-        return (statement.body,)
-    return ()
+        return ("body", "then")
+    if isinstance(statement, If):
+        return ("body", "otherwise")
+    return ("body",) if isinstance(statement, Parallel | For | Loop | Reduce) else ()
 
 
 def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
@@ -345,7 +360,7 @@ def value_dtypes(body: tuple[Statement, ...]) -> dict[str, DType]:
             found[statement.name] = statement.dtype
         elif isinstance(statement, IndexValue):
             found[statement.name] = I64
-        elif isinstance(statement, Reduce | Scan | Loop):
+        elif isinstance(statement, Reduce | Scan | Loop | If):
             found.update(zip(statement.names, statement.dtypes))
     return found
 

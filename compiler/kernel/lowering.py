@@ -21,30 +21,34 @@ from ..types import TensorType
 from .aliasing import safe_pairs
 from .blocks import Block, Writer
 from .collapse import collapse
+from .combining import written
 from .cost import words_of
 from .kernel import (
     Check,
     Checked,
     For,
     Kernel,
-    Load,
     Parallel,
     Parameter,
-    Statement,
     Store,
-    Update,
-    walk,
 )
 from .library import is_library, lower_library
 from .lowering_values import Key, Values
-from .monoids import combining
-from .movement import Indices, broadcast_index, is_join, join_starts, update_position
-from .region import Lowered, Region
+from .movement import (
+    Indices,
+    broadcast_index,
+    is_join,
+    is_update,
+    join_starts,
+    update_position,
+)
+from .nest import is_nest, lower_nest
+from .region import Lowered, Region, kernel_name
 from .reuse import reuse
 from .scanning import scanning
 from .short import folded, folds_short_rows, has_short_columns, is_short
 from .sorting import is_sort, lower_sort
-from .symbols import kernel_dims
+from .symbols import kernel_dims, used_buffers
 
 Emit = Callable[[Indices, Block], None]
 AXES = "ijklabcdefgh"
@@ -65,6 +69,8 @@ def lower(region: Region) -> Lowered:
         return lower_sort(region)
     if is_library(region):
         return lower_library(region)
+    if is_nest(region):
+        return lower_nest(region)
     return _Lowering(region).run()
 
 
@@ -222,21 +228,13 @@ class _Lowering:
             )
             name = self.values.at(value, tuple(place))
             target = (*place[: axes[0]], *checked, *place[axes[0] + middle :])
-            blocks[-1].out.append(self._write(at, node, target, name))
+            blocks[-1].out.append(written(self.outputs[at], node, target, name))
             for inner in reversed(blocks[1:]):
                 kind = For if inner.axis in ordered else Parallel
                 assert inner.parent is not None
                 inner.parent.out.append(kind(inner.axis, inner.extent, tuple(inner.out)))
 
         return emit
-
-    def _write(
-        self, at: int, node: Node, target: tuple[Size | Checked, ...], name: str
-    ) -> Statement:
-        monoid = combining(node.op.name, node.attrs.get("step"))
-        if monoid is None:
-            return Store(self.outputs[at], target, name, None, node.location)
-        return Update(self.outputs[at], target, monoid.name, name, node.location)
 
     # -- nests
 
@@ -312,32 +310,12 @@ class _Lowering:
             _parameter(name, result, "out" if base is None else "inout", region.strided_results)
             for name, result, base in zip(self.outputs, region.results, self.bases)
         ]
-        kernel = reuse(collapse(Kernel(kernel_name(region), tuple(params), (), body)))
+        kernel = reuse(collapse(Kernel(kernel_name(region.nodes), tuple(params), (), body)))
         kernel = Kernel(kernel.name, kernel.params, kernel_dims(kernel), kernel.body)
         return Lowered(
             kernel, tuple(inputs), tuple(range(len(region.results))), tuple(self.bases),
             safe_pairs(kernel), self.bound,
         )  # fmt: skip
-
-
-def is_update(node: Node) -> bool:
-    """True for a movement that replaces part of its first operand."""
-    if node.op.structure is not Structure.MOVEMENT or len(node.operands) != 2:
-        return False
-    return "step" in node.attrs and "size" not in node.attrs
-
-
-def used_buffers(body: tuple[Statement, ...]) -> set[str]:
-    """Names of all buffers that are loaded or stored."""
-    return {s.buffer for s in walk(body) if isinstance(s, Load | Store | Update)}
-
-
-def kernel_name(region: Region) -> str:
-    """A name a person recognises: the ops that matter, in order, at most four."""
-    quiet = (Structure.MOVEMENT, Structure.CREATION)
-    loud = dict.fromkeys(n.op.name for n in region.nodes if n.op.structure not in quiet)
-    names = list(loud or dict.fromkeys(n.op.name for n in region.nodes)) or ["copy"]
-    return "_".join(names[:4] if len(names) <= 4 else [*names[:2], *names[-2:]])
 
 
 def _parameter(name: str, value: Value, mode: str, strided: bool = False) -> Parameter:

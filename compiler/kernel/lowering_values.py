@@ -51,6 +51,10 @@ class Values:
         self._loops: dict[tuple[Node, Indices, str | None], list[str]] = {}
         self._notify = notify
 
+    def known(self, value: Value, name: str) -> None:
+        """Say what a number is called that something else made."""
+        self._memo[(value, (), None)] = name
+
     def at(self, value: Value, index: Indices, mask: str | None = None) -> str:
         """The name of the element of `value` at `index`, valid where `mask` holds."""
         memo = self._memo

@@ -233,6 +233,13 @@ def _concatenate_trace(node: Node) -> tuple[Trace, ...]:
     return tuple(Trace(_same_axes(node, at), False, True) for at in range(len(node.operands)))
 
 
+def is_update(node: Node) -> bool:
+    """True for a movement that replaces part of its first operand."""
+    if node.op.structure is not Structure.MOVEMENT or len(node.operands) != 2:
+        return False
+    return "step" in node.attrs and "size" not in node.attrs
+
+
 def update_position(node: Node, index: Indices) -> Indices:
     """Where an element of an update's value lands in its base."""
     return tuple(a + i * s for i, a, s in zip(index, node.attrs["start"], node.attrs["step"]))

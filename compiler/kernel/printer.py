@@ -66,12 +66,24 @@ def _block(body: Sequence[Statement], indent: str) -> Iterator[str]:
             yield f"{indent}  yield {', '.join(statement.yields)}"
             yield f"{indent}}} then {{"
             yield from _block(statement.then, indent + "  ")
+        elif isinstance(statement, If):
+            yield from _block(statement.body, indent + "  ")
+            yield from _yields(statement.yields, indent)
+            if statement.otherwise or statement.others:
+                yield f"{indent}}} else {{"
+                yield from _block(statement.otherwise, indent + "  ")
+                yield from _yields(statement.others, indent)
         else:
             (inner,) = bodies(statement)
             yield from _block(inner, indent + "  ")
             if isinstance(statement, Reduce | Loop):
                 yield f"{indent}  yield {', '.join(statement.yields)}"
         yield f"{indent}}}"
+
+
+def _yields(names: Sequence[str], indent: str) -> Iterator[str]:
+    if names:
+        yield f"{indent}  yield {', '.join(names)}"
 
 
 def _head(s: Statement) -> str:
@@ -81,7 +93,7 @@ def _head(s: Statement) -> str:
         case For():
             return f"for {s.axis} in {_extent(s.extent)}{_marks(s)}"
         case If():
-            return f"if {s.condition}"
+            return f"{', '.join(s.names)} = if {s.condition}" if s.names else f"if {s.condition}"
         case Reduce():
             names = ", ".join(s.names)
             return f"{names} = reduce {s.monoid} {s.axis} in {_extent(s.extent)}{_marks(s)}"
@@ -93,7 +105,7 @@ def _head(s: Statement) -> str:
             init = ", ".join(f"{n} = {i}" for n, i in zip(s.names, s.init))
             until = f" until {s.until}" if s.until else ""
             extent = "" if s.extent is None else f" in {_extent(s.extent)}"
-            return f"loop {s.axis}{extent} carry ({init}){until}"
+            return f"loop {s.axis}{extent} carry ({init}){_when(s.when)}{until}"
     raise TypeError(f"{type(s).__name__} has no block")
 
 

@@ -95,3 +95,23 @@ def _standalone(node: Node, params: Sequence[Value]) -> Node:
     )
     copy.results = tuple(Value(v.name, v.type, copy, v.index) for v in node.results)
     return copy
+
+
+def all_nodes(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes and those of their regions, at any depth, an outer one before those in it."""
+    found: list[Node] = []
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        found.append(node)
+        for region in reversed(node.regions):
+            stack.extend(reversed(region.nodes))
+    return found
+
+
+def kernel_name(nodes: Sequence[Node]) -> str:
+    """A name a person recognises: the ops that matter, in order, at most four."""
+    quiet = (Structure.MOVEMENT, Structure.CREATION)
+    loud = dict.fromkeys(n.op.name for n in nodes if n.op.structure not in quiet)
+    names = list(loud or dict.fromkeys(n.op.name for n in nodes)) or ["copy"]
+    return "_".join(names[:4] if len(names) <= 4 else [*names[:2], *names[-2:]])

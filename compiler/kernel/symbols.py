@@ -7,13 +7,13 @@ Not here: what a rewrite is for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ..dims import Dim, Size
 from ..records import replace
 from .kernel import (
     Checked,
     For,
-    If,
     Index,
     IndexValue,
     Kernel,
@@ -26,6 +26,7 @@ from .kernel import (
     Statement,
     Store,
     Update,
+    body_fields,
     walk,
 )
 
@@ -65,6 +66,11 @@ def sizes_in(statement: Statement) -> Iterator[Size]:
         yield from statement.shape
 
 
+def used_buffers(body: Body) -> set[str]:
+    """Names of all buffers that are loaded or stored."""
+    return {s.buffer for s in walk(body) if isinstance(s, Load | Store | Update)}
+
+
 def map_body(body: Body, change: Callable[[Statement], Statement | None]) -> Body:
     """Rebuild a body, inner statements first; None drops a statement."""
     out: list[Statement] = []
@@ -76,15 +82,10 @@ def map_body(body: Body, change: Callable[[Statement], Statement | None]) -> Bod
 
 
 def _inside(statement: Statement, change: Callable[[Statement], Statement | None]) -> Statement:
-    if isinstance(statement, Scan):
-        return replace(
-            statement,
-            body=map_body(statement.body, change),
-            then=map_body(statement.then, change),
-        )
-    if isinstance(statement, Parallel | For | Loop | If | Reduce):
-        return replace(statement, body=map_body(statement.body, change))
-    return statement
+    made: dict[str, Any] = {
+        name: map_body(getattr(statement, name), change) for name in body_fields(statement)
+    }
+    return replace(statement, **made) if made else statement
 
 
 def map_access(

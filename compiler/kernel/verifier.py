@@ -131,19 +131,29 @@ class _Judge:
             for name, init, dtype in zip(s.names, s.init, s.dtypes):
                 self.use(init, scope, dtype)
                 start[name] = dtype
+            if s.when is not None:
+                self.use(s.when, scope, BOOL)
         last = scope
         for at, block in enumerate(bodies(s)):
             if isinstance(s, Scan) and at == 1:
                 self.yields(s, last)
                 start = {**scope, **dict(zip(s.names, s.dtypes))}
             last = self.block(block, start, inner, depth + 1, vector or marked)
+            if isinstance(s, If):
+                self.arm(s, (s.yields, s.others)[at], last)
         if isinstance(s, Reduce | Loop):
             self.yields(s, last)
-        if isinstance(s, Reduce | Loop | Scan):
+        if isinstance(s, Reduce | Loop | Scan | If):
             for name, dtype in zip(s.names, s.dtypes):
                 self.define(name)
                 if not isinstance(s, Scan):
                     scope[name] = dtype
+
+    def arm(self, s: If, made: tuple[str, ...], scope: Scope) -> None:
+        if not len(s.names) == len(made) == len(s.dtypes):
+            self.say(f"if {s.condition}: names, yields and dtypes differ in number")
+        for name, dtype in zip(made, s.dtypes):
+            self.use(name, scope, dtype)
 
     def yields(self, s: Reduce | Loop | Scan, scope: Scope) -> None:
         if not len(s.names) == len(s.yields) == len(s.dtypes):

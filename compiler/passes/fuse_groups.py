@@ -20,8 +20,7 @@ from collections.abc import Iterable, Mapping
 
 from ..dims import Dim
 from ..ir.graph import Graph, Node, Value
-from ..kernel.lowering import is_update
-from ..kernel.movement import is_join, is_view
+from ..kernel.movement import is_join, is_update, is_view
 from ..kernel.short import folded, is_short, is_short_fold
 from ..ops.definition import Structure
 from ..types import TensorType, TokenType

@@ -109,6 +109,17 @@ class Schedule:
     copies: tuple[tuple[Cell, Cell], ...]
 
 
+def needed(steps: Sequence[Step], kept: Iterable[Cell]) -> list[Step]:
+    """The steps without those that only make what nobody reads. kept: cells that are results."""
+    wanted = {*kept}
+    found: list[Step] = []
+    for step in reversed(steps):
+        if step.fails or not wanted.isdisjoint(step.writes):
+            wanted.update(step.sources())
+            found.append(step)
+    return found[::-1]
+
+
 def schedule(steps: Sequence[Step], finals: Sequence[tuple[Cell, Cell]]) -> Schedule:
     """Order the steps and share memory. finals: (target, the cell with its final content)."""
     ordered, commit = _order(steps)

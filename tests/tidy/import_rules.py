@@ -31,6 +31,7 @@ ORDER = (
     ("rows",),
     ("turns",),
     ("assemble_region",),
+    ("assemble_nest",),
     ("assemble_branch",),
     ("assemble_flow",),
     ("assemble",),
