@@ -15,24 +15,31 @@ Not here: which loops are like that and their kernels (kernel/nest.py), other lo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
+
 from .assemble_region import Scope
 from .ir.graph import Node, Value
+from .kernel.halves import hinted
+from .kernel.lowering_values import Unlowered
 from .kernel.nest_body import FORMS, LOOPS, Body, all_steps, body_of, is_loop
-from .kernel.region import Region
+from .kernel.region import Region, all_nodes
 from .ops.definition import Structure
 from .types import TensorType
 
 MOST = 400  # steps of a loop; compiling larger ones takes longer than compiling row by row
+MOST_FOLDED = 4096  # elements that a step folds, as far as the sizes of the first call tell
 _AHEAD = 16  # nodes that make an operand; more are a kernel of their own
 _NUMBERS = (Structure.ELEMENTWISE, Structure.MOVEMENT, Structure.CREATION, Structure.CONTROL)
 
 
 def nest_step(assembly: Scope, node: Node) -> bool:
     """Append the launch of a loop; False where it is not one kernel."""
-    body = _body(node)
+    body = _body(node, assembly.kernels.hints)
     if body is None:
         return False
     form, entry = FORMS[node.op], _Entry()
+    kept: dict[Value, Value] = {}
     changed = {at - form.own + form.ahead for at in body.changed}
     operands = [
         entry.apart(value) if at in changed else entry.shared(value)
@@ -49,25 +56,42 @@ def nest_step(assembly: Scope, node: Node) -> bool:
             continue
         carried = at - form.ahead < node.attrs["carried"]
         if result.tensor.shape and carried and at not in changed:
-            assembly.cells[result] = assembly.contiguous(node.operands[at])
+            kept[result] = node.operands[at]
         elif (result.tensor.shape and carried) or result in assembly.last:
             results.append(own)
             targets.append(result)
     sources = [assembly.cells[value] for value in entry.operands]
     strided = frozenset([at for at, cell in enumerate(sources) if cell.note.strided])
     region = Region(tuple(entry.params), (*entry.nodes, copy), tuple(results), strided)
+    try:
+        assembly.kernels.ready(region)
+    except Unlowered:
+        return False
+    for result, operand in kept.items():
+        assembly.cells[result] = assembly.contiguous(operand)
     assembly.cells.update(zip(targets, assembly.run(region, node, sources)))
     return True
 
 
-def _body(node: Node) -> Body | None:
+def _body(node: Node, hints: Mapping[str, int]) -> Body | None:
     """The body of a loop that is one kernel."""
-    if node.op not in LOOPS:
+    if node.op not in LOOPS or any(_is_long(n, hints) for n in all_nodes(node.regions[0].nodes)):
         return None
     body = body_of(node.regions[0])
     if body is None or not is_loop(node, body):
         return None
     return body if sum(1 for _ in all_steps(body)) <= MOST else None
+
+
+def _is_long(node: Node, hints: Mapping[str, int]) -> bool:
+    """Whether it folds so many elements that several threads should."""
+    if node.op.structure not in (Structure.REDUCTION, Structure.CONTRACTION):
+        return False
+    sizes = [size for v in node.operands for size in v.tensor.shape]
+    return any(hinted(size, hints) is None for size in sizes) or any(
+        prod(hinted(size, hints) or 0 for size in v.tensor.shape) > MOST_FOLDED
+        for v in node.operands
+    )
 
 
 class _Entry:

@@ -15,7 +15,8 @@ from typing import Protocol
 from .ir.graph import Graph, Node, Value
 from .jobs import Note
 from .kernel.region import Region
-from .passes.schedule import FIXED, TEMPORARY, BodySchedule, Cell, Step
+from .kernels import Kernels
+from .passes.schedule import FIXED, TEMPORARY, BodySchedule, Cell, Step, needed
 from .plan import Origin
 from .types import U8, TensorType
 
@@ -23,6 +24,7 @@ from .types import U8, TensorType
 class Scope(Protocol):
     """The assembly of the graph that holds the control flow."""
 
+    kernels: Kernels
     steps: list[Step]
     cells: dict[Value, Cell]
     last: dict[Value, Node | None]
@@ -60,7 +62,7 @@ def region_steps(
             cell.form = type
             cell.note = Note(type.dtype, type.shape, Origin.TEMPORARY, 0, value.name)
             made.append(cell)
-    return steps, made
+    return needed(steps, made), made
 
 
 def result_apart(assembly: Scope, steps: list[Step], value: Value, cell: Cell) -> Cell:

@@ -27,6 +27,9 @@ def fail_where(
     """Report failure `code` when some lane is `bad`, with the guilty value; where it is one for all
     lanes, leave the kernel, else go on."""
     builder = frame.builder
+    if is_last(frame, bad):
+        _end_where(frame, bad, code, value, extent)
+        return
     cold, onward = frame.block("fail"), frame.block("onward")
     builder.cbranch(any_lane(builder, bad), cold, onward).set_weights([1, 100000])
     builder.position_at_end(cold)
@@ -34,8 +37,34 @@ def fail_where(
         builder.atomic_rmw("umin", frame.control, constant(code), "monotonic")
     else:
         _call_fail(frame, bad, code, value, extent)
-    builder.branch(frame.exit if is_last(frame, bad) else onward)
+    builder.branch(onward)
     builder.position_at_end(onward)
+
+
+def _end_where(
+    frame: Frame, bad: ir.Value, code: int, value: ir.Value | None, extent: ir.Value | None
+) -> None:
+    builder = frame.builder
+    onward = frame.block("onward")
+    frame.failed = frame.failed or frame.block("failed")
+    words = (constant(code + 1), value or constant(0), extent or constant(0))
+    frame.failures.append((builder.block, words))
+    builder.cbranch(bad, frame.failed, onward).set_weights([1, 100000])
+    builder.position_at_end(onward)
+
+
+def emit_failures(frame: Frame) -> None:
+    """What a kernel does where a failure is the last thing: one call for all of them."""
+    if frame.failed is None:
+        return
+    builder = frame.builder
+    builder.position_at_end(frame.failed)
+    phis = [builder.phi(I64) for _ in range(3)]
+    for block, words in frame.failures:
+        for phi, word in zip(phis, words):
+            phi.add_incoming(word, block)
+    _tell(frame, *phis)
+    builder.branch(frame.exit)
 
 
 def is_last(frame: Frame, bad: ir.Value) -> bool:
@@ -47,10 +76,14 @@ def is_last(frame: Frame, bad: ir.Value) -> bool:
 def _call_fail(
     frame: Frame, bad: ir.Value, code: int, value: ir.Value | None, extent: ir.Value | None
 ) -> None:
-    builder = frame.builder
     word = constant(0) if value is None else _first_bad(frame, bad, value)
-    function = builder.load(offset_bytes(frame, frame.control, FAIL), typ=POINTER)
-    words = [constant(code + 1), constant(-1), word, extent or constant(0), constant(0)]
+    _tell(frame, constant(code + 1), word, extent or constant(0))
+
+
+def _tell(frame: Frame, code: ir.Value, value: ir.Value, extent: ir.Value) -> None:
+    place = offset_bytes(frame, frame.control, FAIL)
+    function = frame.builder.load(place, typ=POINTER)
+    words = [code, constant(-1), value, extent, constant(0)]
     call_address(frame, function, _FAIL, [frame.control, *words])
 
 

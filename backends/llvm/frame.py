@@ -119,6 +119,9 @@ class Frame:
         self.dtypes = value_dtypes(kernel.body)
         self.ahead: tuple[str, int] | None = None
         self.work: ir.Value | None = None
+        # Where a failure ends the kernel, and from where: its number, the value, the extent.
+        self.failed: ir.Block | None = None
+        self.failures: list[tuple[ir.Block, tuple[ir.Value, ir.Value, ir.Value]]] = []
         self.scrap: ir.Value | None = None
 
     @property

@@ -18,7 +18,7 @@ from ...compiler.kernel.library import call_of
 from ...compiler.kernel.packing import packing_of
 from ...compiler.kernel.sorting import is_sorting
 from .block import emit_block
-from .control import leave_if_cancelled
+from .control import emit_failures, leave_if_cancelled
 from .frame import Buffer, Frame, Level, constant
 from .machine import Machine
 from .outlined import Routines
@@ -53,6 +53,7 @@ def emit_kernel(
     _leave_if_empty(frame)
     _emit_body(frame, symbol)
     builder.branch(frame.exit)
+    emit_failures(frame)
     builder.position_at_end(frame.exit)
     if frame.streams:
         # Stores past the caches are weakly ordered: they come before whatever tells others.

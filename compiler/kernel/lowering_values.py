@@ -23,7 +23,7 @@ from ..types import BOOL, I64, DType
 from .blocks import Block, Writer
 from .combining import combined
 from .convolution import summed_extents, summed_places
-from .kernel import Checked, IndexValue, Let, Load, Reduce
+from .kernel import Checked, Index, IndexValue, Let, Load, Reduce
 from .monoids import Monoid, monoid_of, state_dtypes, widened
 from .movement import Indices, Part, broadcast_index, movement_of
 from .rolled import rolled
@@ -48,12 +48,13 @@ class Values:
         self.writer = writer
         self._buffers = buffers
         self._memo: dict[Key, str] = {}
+        self._known: dict[tuple[Value, Indices], str] = {}
         self._loops: dict[tuple[Node, Indices, str | None], list[str]] = {}
         self._notify = notify
 
-    def known(self, value: Value, name: str) -> None:
-        """Say what a number is called that something else made."""
-        self._memo[(value, (), None)] = name
+    def known(self, value: Value, index: Indices, name: str) -> None:
+        """Say what an element is called that is there already, whatever mask holds."""
+        self._known[(value, index)] = name
 
     def at(self, value: Value, index: Indices, mask: str | None = None) -> str:
         """The name of the element of `value` at `index`, valid where `mask` holds."""
@@ -81,7 +82,7 @@ class Values:
     def _needs(self, key: Key) -> list[Key]:
         value, index, mask = key
         node = value.node
-        if node is None or value in self._buffers:
+        if node is None or value in self._buffers or (value, index) in self._known:
             return []
         structure = node.op.structure
         if structure in _BY_ELEMENT:
@@ -120,6 +121,8 @@ class Values:
     def _make(self, key: Key, names: list[str]) -> str:
         value, index, mask = key
         node = value.node
+        if (value, index) in self._known:
+            return self._known[(value, index)]
         if node is None or value in self._buffers:
             return self._load(value, index, mask)
         structure = node.op.structure
@@ -144,11 +147,17 @@ class Values:
         raise Unlowered(f"{node.op.name} cannot be part of a larger kernel")
 
     def _load(self, value: Value, index: Indices, mask: str | None) -> str:
-        buffer, dtype = self._buffers[value], value.tensor.dtype
+        buffer, dtype = self._buffer(value), value.tensor.dtype
         w = self.writer
         other = None if mask is None else w.constant(_zero(dtype), dtype, "zero")
         statement = Load(w.name(value.name), buffer, index, dtype, mask, other)
         return w.put(w.block_of(index, () if mask is None else (mask,)), statement)
+
+    def _buffer(self, value: Value) -> str:
+        """Where an array lies."""
+        if value not in self._buffers:
+            raise Unlowered(f"{value.name} is read when it is written over")
+        return self._buffers[value]
 
     def _let(self, value: Value, node: Node, names: Sequence[str]) -> str:
         w = self.writer
@@ -190,20 +199,26 @@ class Values:
     def _gathered(
         self, value: Value, node: Node, index: Indices, mask: str | None, names: list[str]
     ) -> str:
-        w, source = self.writer, node.operands[0]
-        axes = node.attrs["axes"]
-        shape = source.tensor.shape
-        rank = value.tensor.rank - (source.tensor.rank - len(axes))
-        checked = tuple(Checked(name, shape[axis]) for name, axis in zip(names, axes))
-        place = (*index[: axes[0]], *checked, *index[axes[0] + rank :])
+        w, source, place = self.writer, *_gather_source(node, index, names)
+        used = list(names)
+        while source not in self._buffers and source.node is not None:
+            inner = source.node  # a place along axes that it leaves is one of its own source
+            if inner.op.structure is not Structure.GATHER:
+                break
+            at, shape = _gather_place(inner, place)
+            found = [
+                self.at(v, broadcast_index(at, v.tensor.shape, shape), mask)
+                for v in inner.operands[1:]
+            ]
+            used += found
+            source, place = _gather_source(inner, place, found)
         dtype = source.tensor.dtype
         other = None if mask is None else w.constant(_zero(dtype), dtype, "zero")
-        plain = (*index[: axes[0]], *index[axes[0] + rank :])
-        used = (*names, mask) if mask is not None else names
         load = Load(
-            w.name(value.name), self._buffers[source], place, dtype, mask, other, node.location
+            w.name(value.name), self._buffer(source), place, dtype, mask, other, node.location
         )
-        return w.put(w.block_of(plain, used), load)
+        sizes = [i for i in place if not isinstance(i, Checked)]
+        return w.put(w.block_of(sizes, used if mask is None else (*used, mask)), load)
 
     # -- reductions
 
@@ -327,12 +342,26 @@ class Values:
         return self._converted(name, have, value.tensor.dtype)
 
 
-def _gather_place(node: Node, index: Indices) -> tuple[Indices, tuple[Size, ...]]:
+def _gather_source(
+    node: Node, index: Sequence[Index], names: Sequence[str]
+) -> tuple[Value, tuple[Index, ...]]:
+    """What a gather reads and where, with the names of its index arrays' elements."""
+    source, axes = node.operands[0], node.attrs["axes"]
+    rank = node.results[0].tensor.rank - (source.tensor.rank - len(axes))
+    shape = source.tensor.shape
+    checked = [Checked(name, shape[axis]) for name, axis in zip(names, axes)]
+    return source, (*index[: axes[0]], *checked, *index[axes[0] + rank :])
+
+
+def _gather_place(node: Node, index: Sequence[Index]) -> tuple[Indices, tuple[Size, ...]]:
     """The part of a gather's result index that indexes the index arrays, and its shape."""
     first = node.attrs["axes"][0]
     result = node.results[0].tensor
     rank = result.rank - (node.operands[0].tensor.rank - len(node.attrs["axes"]))
-    return index[first : first + rank], result.shape[first : first + rank]
+    part = [i for i in index[first : first + rank] if not isinstance(i, Checked)]
+    if len(part) < rank:
+        raise Unlowered("a place that is a value is looked up in an array of places")
+    return tuple(part), result.shape[first : first + rank]
 
 
 def _zero(dtype: DType) -> Any:

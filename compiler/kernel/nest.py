@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile
+from itertools import product as places
 
 from ..dims import Dim, Size, symbols_of
 from ..ir.graph import Graph, Node, Value
@@ -27,12 +29,13 @@ from ..types import BOOL, I64, DType, TensorType
 from .aliasing import safe_pairs
 from .blocks import Block, Writer
 from .combining import written
-from .kernel import Check, Checked, If, Kernel, Load, Loop, Parameter, Statement, Store
+from .kernel import Check, Checked, If, Index, Kernel, Load, Loop, Parameter, Statement, Store
 from .lowering_values import Unlowered, Values
 from .movement import update_position
 from .nest_body import FORMS, LOOPS, Body, Step, all_steps, body_of
 from .region import Lowered, Region, kernel_name
 from .rolled import is_rolled
+from .short import folded
 from .symbols import kernel_dims, used_buffers
 
 
@@ -83,9 +86,13 @@ class _Scope:
         self.buffers: dict[Value, str] = {}
         self._values = Values(writer, self.buffers, lambda key, name: None)
 
-    def at(self, value: Value) -> str:
-        """The name of a number, or of the one element of an array."""
-        return self._values.at(value, (0,) * value.tensor.rank)
+    def at(self, value: Value, index: tuple[int, ...] | None = None) -> str:
+        """The name of an element of an array; of a number, or of its only one, where no index is
+        given. It stays known."""
+        place = (0,) * value.tensor.rank if index is None else index
+        name = self._values.at(value, place)
+        self._values.known(value, place, name)
+        return name
 
     def get(self, value: Value) -> str:
         """The name of a number, or of the memory of an array."""
@@ -96,7 +103,7 @@ class _Scope:
         if value.tensor.shape:
             self.buffers[value] = name
         else:
-            self._values.known(value, name)
+            self._values.known(value, (), name)
 
 
 class _Lowering:
@@ -109,8 +116,8 @@ class _Lowering:
     def run(self) -> Lowered:
         """The kernel around the outermost body."""
         w, region, scope = self.writer, self.region, _Scope(self.writer)
-        for param in region.params:
-            scope.buffers[param] = w.name(param.name)
+        buffers = [w.name(param.name) for param in region.params]
+        scope.buffers.update(zip(region.params, buffers))
         for value in self.body.results:
             if value.tensor.shape and value not in self.body.homes:
                 self.stacks[value] = w.name(f"out_{value.name}")
@@ -133,15 +140,14 @@ class _Lowering:
         used = used_buffers(body)
         inputs = [
             at
-            for at, param in enumerate(region.params)
-            if scope.buffers[param] in used and at not in self.body.changed
+            for at, buffer in enumerate(buffers)
+            if buffer in used and at not in self.body.changed
         ]
         params = [
-            _parameter(scope.buffers[region.params[at]], region.params[at], "in",
-                       at in region.strided)
-            for at in inputs
-        ]  # fmt: skip
-        name = kernel_name([step.node for step in all_steps(self.body)])
+            _parameter(buffers[at], region.params[at], "in", at in region.strided) for at in inputs
+        ]
+        nodes = dropwhile(lambda n: not n.regions, [step.node for step in all_steps(self.body)])
+        name = kernel_name(list(nodes))
         kernel = Kernel(name, (*params, *outs), (), body)
         kernel = Kernel(name, kernel.params, kernel_dims(kernel), body)
         results = tuple(range(len(outs)))
@@ -160,19 +166,26 @@ class _Lowering:
             else:
                 for result in node.results:
                     if isinstance(result.type, TensorType):
-                        scope.at(result)
+                        _elements(result, scope)
+            for version in step.ends:
+                del scope.buffers[version]
 
     def write(self, node: Node, scope: _Scope) -> None:
-        """One element of an array."""
+        """Few elements of an array, all of which are known before the first is written."""
         base, value = node.operands[:2]
-        buffer, name = scope.buffers[base], scope.at(value)
+        buffer, elements = scope.buffers[base], _elements(value, scope)
         if node.op.structure is Structure.SCATTER:
-            shape = base.tensor.shape
-            at = [Checked(scope.at(v), size) for v, size in zip(node.operands[2:], shape)]
-            self.writer.add(written(buffer, node, tuple(at), name))
+            axes = node.attrs["axes"]
+            first, end = axes[0], axes[0] + value.tensor.rank - base.tensor.rank + len(axes)
+            sizes = base.tensor.shape[first:]
+            at = [Checked(scope.at(v), size) for v, size in zip(node.operands[2:], sizes)]
+            place: tuple[Index, ...]
+            for index, name in elements:
+                place = (*index[:first], *at, *index[end:])
+                self.writer.add(written(buffer, node, place, name))
         else:
-            place = update_position(node, (0,) * value.tensor.rank)
-            self.writer.add(Store(buffer, place, name))
+            for index, name in elements:
+                self.writer.add(Store(buffer, update_position(node, index), name))
         scope.buffers[node.results[0]] = buffer
 
     # -- control flow
@@ -186,6 +199,7 @@ class _Lowering:
         inner, axis = _Scope(w), w.name("trip")
         held: dict[str, tuple[str, DType]] = {}  # carried numbers: what they begin with
         rows: list[tuple[Value, str]] = []
+        carried: list[str] = []
         for at, (param, start) in enumerate(zip(body.params, starts)):
             if form.own + count <= at < form.own + count + node.attrs.get("stacked", 0):
                 rows.append((param, start))
@@ -193,8 +207,10 @@ class _Lowering:
                 name = w.name(param.name)
                 held[name] = start, param.tensor.dtype
                 inner.set(param, name)
+                carried.append(name)
             else:
                 inner.set(param, start)
+                carried.append(start)
         when = until = None
         if form.own:
             when = w.let("some", "lt", given[:2], BOOL)
@@ -217,8 +233,8 @@ class _Lowering:
         yields = tuple(made[: len(held)])
         extent = node.attrs.get("length")
         w.add(Loop(tuple(held), init, axis, extent, tuple(out), yields, until, dtypes, when), held)
-        for result, param in zip(node.results, body.params[form.own : form.own + count]):
-            scope.set(result, inner.get(param))
+        for result, name in zip(node.results[:count], carried[form.own :]):
+            scope.set(result, name)
 
     def rows(self, node: Node, axis: str, rows: Sequence[tuple[Value, str]], inner: _Scope) -> None:
         """The numbers that a trip of a scan is given."""
@@ -267,6 +283,12 @@ _FLOW: Mapping[OpDef, Callable[[_Lowering, Step, _Scope], None]] = {
     for_: _Lowering.loop,
     scan: _Lowering.loop,
 }
+
+
+def _elements(value: Value, scope: _Scope) -> list[tuple[tuple[int, ...], str]]:
+    """The indices and names of all elements of an array of few."""
+    indices = places(*[range(folded((size,))) for size in value.tensor.shape])
+    return [(index, scope.at(value, index)) for index in indices]
 
 
 def _row(node: Node, axis: str) -> tuple[Size]:

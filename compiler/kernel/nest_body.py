@@ -1,9 +1,10 @@
 """Bodies of loops and branches that may be one kernel: what they do, and in which order.
 
-A *step* is a node that is done where it stands: it makes a number, writes into an array, checks, or
-is a loop or branch itself. All other nodes are formulas: their elements are computed where a step
-needs them. Arrays that steps write into stay in one memory, so a *version* of such an array can be
-read until a step ends it by writing; steps are put into an order in which that is so.
+A *step* is a node that is done where it stands: it makes a number or a few, writes into an array,
+checks, or is a loop or branch itself. All other nodes are formulas: their elements are computed
+where a step needs them, so what folds an array is a step. Arrays that steps write into stay in one
+memory: a *version* of such an array can be read until a step ends it by writing. Steps are put into
+an order in which that is so.
 
 Invariants: pure. What is a step follows from structures and shapes, never from names of ops but
 those of control flow.
@@ -22,6 +23,7 @@ from ..ops.flow import cond, for_, scan, while_
 from ..records import dataclass
 from ..types import TensorType
 from .movement import is_update
+from .short import folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ _FORMULAS = (
     Structure.ELEMENTWISE, Structure.RANDOM, Structure.MOVEMENT, Structure.CREATION,
     Structure.GATHER,
 )  # fmt: skip
+_FOLDS = (Structure.REDUCTION, Structure.CONTRACTION)
+MOST_WRITTEN = 16  # elements that a step writes, one after the other
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,9 +187,14 @@ class _Reading:
                 self.homes[node.results[0]] = self.homes[base]
             elif node.op.structure is Structure.SCATTER:
                 return None
-        elif node.op.structure is Structure.GATHER and node.operands[0] not in self.homes:
+        elif node.op.structure is Structure.GATHER and not self._is_read(node.operands[0]):
             return None
         return Step(node, tuple(bodies), frozenset(self._uses(node)), ends)
+
+    def _is_read(self, source: Value) -> bool:
+        """Whether places of an array are places of one that lies in memory."""
+        made = source.node
+        return source in self.homes or (made is not None and made.op.structure is Structure.GATHER)
 
     def _flow(self, node: Node, bodies: Sequence[Body], ends: dict[Value, Value | None]) -> bool:
         """Note the arrays that control flow writes into and gives; False where one of them is
@@ -250,7 +259,12 @@ def _is_done(node: Node) -> bool:
     """Whether a node is done where it stands, even if it writes nothing."""
     if node.op.structure in (Structure.EFFECT, Structure.FLOW, Structure.SCATTER):
         return True
-    return any(isinstance(r.type, TensorType) and not r.tensor.shape for r in node.results)
+    return any(isinstance(r.type, TensorType) and is_few(r) for r in node.results)
+
+
+def is_few(value: Value) -> bool:
+    """True for a number, and for so few elements that each is one."""
+    return 0 < folded(value.tensor.shape) <= MOST_WRITTEN
 
 
 def _is_allowed(node: Node) -> bool:
@@ -260,9 +274,12 @@ def _is_allowed(node: Node) -> bool:
     if structure is Structure.FLOW:
         return node.op in FORMS
     if structure is Structure.SCATTER or is_update(node):
-        return all(size == 1 for size in node.operands[1].tensor.shape)
+        places = [size for v in node.operands[2:] for size in v.tensor.shape]
+        return is_few(node.operands[1]) and all(size == 1 for size in places)
     if structure is Structure.CREATION and "value" in node.attrs:
         return bool(node.attrs["value"].size == 1)
+    if structure in _FOLDS:
+        return is_few(node.results[0])
     return structure in _FORMULAS
 
 

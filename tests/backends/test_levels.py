@@ -14,6 +14,7 @@ import pytest
 import mill
 from kernel_runner import Compiled, sym
 from lanes import operand_lanes, random_values, same_bits
+from nest_graphs import CHOICES, EXCHANGE, HALVES
 from plan_runner import PlanFailed, PlanRun
 from random_graphs import random_graph
 from tracemill.backends.llvm.machine import Machine, host_machine, level_machine
@@ -21,6 +22,7 @@ from tracemill.backends.llvm.native.loader import Loaded, load
 from tracemill.backends.llvm.skeletons import quick_code
 from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.errors import TracemillError
+from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.kernel.kernel import (
     IndexValue,
     Kernel,
@@ -284,3 +286,22 @@ def test_random_graphs(number: int, rng: np.random.Generator) -> None:
         return
     for a, b in zip(best, quick, strict=True):
         assert same_bits(np.asarray(b), np.asarray(a)).all(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("text", [EXCHANGE, CHOICES, HALVES], ids=["exchange", "choices", "halves"])
+@pytest.mark.parametrize("dtype", ["i64", "f32", "f64", "bf16"])
+def test_loops_around_numbers(text: str, dtype: str, machine: str, rng) -> None:
+    graph = run_passes(parse_graph(text.replace("DT", dtype)), PIPELINE).graph
+    (kernel,) = compile_graph(graph).kernels
+    for size in (0, 1, 9):
+        arrays = [
+            np.zeros((), p.dtype.numpy)
+            if not p.shape
+            else rng.integers(-9, 9, size).astype(p.dtype.numpy)
+            for p in kernel.params
+        ]
+        trips = [at for at, p in enumerate(kernel.params) if p.mode == "in"]
+        for at in trips:
+            arrays[at][...] = size
+        both(kernel, machine, arrays[: len(trips)], arrays[len(trips) :], n=size)

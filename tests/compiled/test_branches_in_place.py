@@ -196,7 +196,7 @@ def test_no_branch_and_no_trip_copies_what_a_branch_writes_a_part_of(
     compiled = same(function, *calls, *calls[:1])
     plan = str(compiled.lower(*calls[0]).plan).splitlines()
     rows = [line.strip() for line in plan]  # a branch is one, or in the kernel of a loop
-    assert any(row.startswith("if ") or re.match(r"launch \d+ @for_", row) for row in rows)
+    assert any(row.startswith("if ") or re.match(r"launch \d+ @(for|while)_", row) for row in rows)
     inner = [line.strip() for line in plan if line.startswith("    ")]  # of loops and branches
     assert not [line for line in inner if line.startswith("copy ")]
 
