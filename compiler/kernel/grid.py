@@ -211,10 +211,10 @@ def _in_block(body: Body, taken: set[str]) -> Body:
 
 
 def _is_serial(s: Statement) -> bool:
-    """An ordered loop with effects and nothing to spread over threads."""
-    if not isinstance(s, For | If):
+    """An ordered loop with effects and nothing to spread over threads, nor a value for all."""
+    if not isinstance(s, For | If) or (isinstance(s, If) and s.names):
         return False
-    return not any(isinstance(inner, Parallel | Reduce) for inner in walk(s.body))
+    return not any(isinstance(inner, Parallel | Reduce) for inner in walk((s,)))
 
 
 def _threads(loop: Parallel, taken: set[str]) -> Parallel:

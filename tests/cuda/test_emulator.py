@@ -11,11 +11,14 @@ import pytest
 import mill
 from grid_kernels import SUITE, GridRun, plan_of
 from kernel_runner import sym
+from nest_graphs import CHOICES, EXCHANGE, HALVES
 from plan_runner import PlanFailed
 from random_graphs import random_graph
 from tracemill.backends.cuda.emulator import emulate
 from tracemill.compiler.compile import compile_graph
+from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.kernel.grid import map_to_grid
+from tracemill.compiler.kernel.interpreter import interpret
 from tracemill.compiler.kernel.kernel import Check, Kernel, Load, Parallel, Parameter
 from tracemill.compiler.passes import PIPELINE
 from tracemill.compiler.passes.base import run_passes
@@ -58,3 +61,16 @@ def test_the_least_failure_is_reported_whoever_finds_it():
     assert emulate(mapped, [p, q], {}) == 1
     q[5] = False
     assert emulate(mapped, [p, q], {}) == 0
+
+
+@pytest.mark.parametrize("text", [EXCHANGE, CHOICES, HALVES], ids=["exchange", "choices", "halves"])
+def test_one_block_does_the_trips_of_a_loop_around_numbers(text, rng):
+    (kernel,) = compile_graph(parse_graph(text.replace("DT", "f64"))).kernels
+    for n in (0, 1, 5):
+        arrays = [np.array(n) if p.mode == "in" else np.zeros((), np.int64) for p in kernel.params]
+        arrays = [rng.random(n) if p.shape else a for p, a in zip(kernel.params, arrays)]
+        wanted = [a.copy() for a in arrays]
+        assert interpret(kernel, wanted, {"n": n}) is None
+        assert emulate(map_to_grid(kernel), arrays, {"n": n}) is None
+        for got, want in zip(arrays, wanted):
+            np.testing.assert_array_equal(got, want)

@@ -13,9 +13,14 @@ from plan_runner import PlanFailed, run_plan
 from tracemill.compiler.compile import compile_graph
 from tracemill.compiler.ir.evaluator import evaluate
 from tracemill.compiler.ir.parser import parse_graph
+from tracemill.compiler.kernel import kernel as kernel_ir
+from tracemill.compiler.kernel.kernel import walk
+from tracemill.compiler.kernel.symbols import map_body
+from tracemill.compiler.kernel.verifier import complaints_about
 from tracemill.compiler.passes import PIPELINE
 from tracemill.compiler.passes.base import run_passes
 from tracemill.compiler.plan import Branch, ExecutionPlan, Launch, Loop
+from tracemill.compiler.records import replace
 
 DTYPES = {"i8": np.int8, "f16": np.float16, "f32": np.float32, "f64": np.float64,
           "c128": np.complex128}  # fmt: skip
@@ -133,3 +138,22 @@ def test_arrays_that_change_places_keep_their_rows(rng) -> None:
         args = [*rng.random((2, 6)), np.array(trips)]
         for got, want in zip(run_plan(plan, args), evaluate(graph, args)):
             np.testing.assert_array_equal(got, want)
+
+
+def test_the_verifier_looks_at_both_sides_of_a_choice_and_at_the_first_trip() -> None:
+    (kernel,) = plan_of(CHOICES.replace("DT", "f64")).kernels
+    assert complaints_about(kernel) == []
+    (choice,) = [s for s in walk(kernel.body) if isinstance(s, kernel_ir.If)]
+
+    def with_choice(changed: kernel_ir.If) -> str:
+        body = map_body(kernel.body, lambda s: changed if isinstance(s, kernel_ir.If) else s)
+        return "\n".join(complaints_about(replace(kernel, body=body)))
+
+    assert "differ in number" in with_choice(replace(choice, others=()))
+    swapped = replace(choice, yields=choice.others, others=choice.yields)
+    assert "is not defined here" in with_choice(swapped)
+    assert "BOOL" in with_choice(replace(choice, condition="i")).upper()
+    body = map_body(
+        kernel.body, lambda s: replace(s, when="k0") if isinstance(s, kernel_ir.Loop) else s
+    )
+    assert "bool is needed" in "\n".join(complaints_about(replace(kernel, body=body)))
