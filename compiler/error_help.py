@@ -46,6 +46,9 @@ HELP: Mapping[str, str] = {
     "TM120": "A gradient needs a loss that is one real floating number: reduce it, for example "
     "with `.sum()` or `.mean()`. Ops without gradient are marked in operations.md; "
     "`tm.stop_gradient` says that a value is to be taken as a constant.",
+    "TM121": "A tangent has the structure, dtype and shape of the argument it is the change of, a "
+    "cotangent those of the result; None stands for integers and bools. Convert it with "
+    "`.astype(...)`, or make it with `np.ones_like` and its like.",
     "TM130": "Look the name up with `program.names(entry)`, or in the store the variable belongs "
     "to; the message names the nearest ones.",
     # operands

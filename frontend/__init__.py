@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from .program import Program as Program
     from .program import Spec as Spec
     from .switches import disable_jit as disable_jit
+    from .transforms.forward import jvp as jvp
+    from .transforms.forward import linearize as linearize
+    from .transforms.reverse import vjp as vjp
     from .variable import Variable as Variable
 
 _HOMES = {
@@ -66,6 +69,9 @@ _HOMES = {
     "gradients": "differentiation",
     "stop_gradient": "differentiation",
     "value_and_grad": "differentiation",
+    "jvp": "transforms.forward",
+    "linearize": "transforms.forward",
+    "vjp": "transforms.reverse",
     "top_k": "ordering",
     "unique": "ordering",
     "nonzero": "locating",

@@ -11,7 +11,8 @@ Not here: what the ops mean, promotion, tracing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -229,6 +230,16 @@ class Builder:
             dict(self.variables),
             dict(self.hints),
         )
+
+    @contextmanager
+    def standing_at(self, node: Node) -> Iterator[None]:
+        """Make nodes with the place and device of `node`."""
+        saved = self.location, self.device, self._locate
+        self.location, self.device, self._locate = node.location, node.device, None
+        try:
+            yield
+        finally:
+            self.location, self.device, self._locate = saved
 
     def place(self) -> Location | None:
         """Where in the user's program the next node comes from."""

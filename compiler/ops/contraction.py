@@ -18,6 +18,7 @@ from .attributes import count, distinct_axes, dtype_kind, equal_sizes, exactly, 
 from .definition import Attrs, OpDef, SignatureError, Structure
 from .record import conjugate
 from .shaping import inverse
+from .tangents import bilinear
 
 Pairs = Sequence[tuple[int, int]]
 
@@ -124,6 +125,7 @@ contract = OpDef(
     signature=_contract_type,
     reference=_contract,
     gradient=_contract_gradient,
+    tangent=bilinear,
     canonical=_sorted_pairs,
     structure=Structure.CONTRACTION,
     doc="Sums of products: pairs in `axes` are summed, pairs in `batch` run together, all other "

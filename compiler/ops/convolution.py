@@ -31,6 +31,7 @@ from .contraction import Pairs, free_axes, pairs_of
 from .definition import Attrs, OpDef, SignatureError, Structure
 from .record import conjugate
 from .shaping import flip, inverse, zeros_like
+from .tangents import bilinear
 
 Windows = Sequence[tuple[int, int, int, int]]
 PHASES = 4  # strides up to this are taken apart in gradients; zeros stand between for others
@@ -285,6 +286,7 @@ convolve = OpDef(
     signature=_convolve_type,
     reference=_convolve,
     gradient=_convolve_gradient,
+    tangent=bilinear,
     canonical=_sorted_pairs,
     structure=Structure.CONTRACTION,
     doc="A contraction that sees axes of its first operand through windows: pairs in `axes` are "

@@ -95,6 +95,11 @@ class Emitter(Protocol):
 # transform undoes broadcasting.
 Gradient = Callable[..., Sequence[Any]]
 
+# rule(emit, node, tangents), one tangent or None (for zero) per operand -> the same per result.
+# `node` has what a node has: op, operands, attrs, results, location. Rules of elementwise ops may
+# answer with less than the shape of the result; the transform repeats it.
+Tangent = Callable[..., Sequence[Any]]
+
 # rule(emit, operands, attrs) -> a value (or one per result) that means the same in the op's one
 # canonical form, or None where the node already is in it. The builder asks, types are judged.
 Canonical = Callable[..., Any]
@@ -130,6 +135,7 @@ class OpDef:
     structure: how it computes.
     scalar: the body in the scalar language, for elementwise ops (takes `Scalar`s).
     gradient: reverse rule, None where the op has none.
+    tangent: forward rule, None where the op has none.
     canonical: rewrites other spellings of one meaning as nodes are made.
     ufunc: name of the NumPy ufunc that users call for it, where there is one.
     routine: what computes it, for library ops.
@@ -144,6 +150,7 @@ class OpDef:
     structure: Structure = Structure.ELEMENTWISE
     scalar: Callable[..., Any] | None = None
     gradient: Gradient | None = None
+    tangent: Tangent | None = None
     canonical: Canonical | None = None
     facts: Facts = field(default_factory=Facts)
     ufunc: str | None = None

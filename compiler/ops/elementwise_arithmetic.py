@@ -148,6 +148,13 @@ def _abs_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     return [emit.mul(cts[0], slope)]
 
 
+def _abs_tangent(emit: Any, node: Any, tangents: Ct) -> Ct:
+    """What of the tangent of a complex number lies along it."""
+    slope = emit.sign(node.operands[0])
+    along = emit.mul(conjugate(emit, slope), tangents[0])
+    return [emit.real(along) if dtype_of_value(slope).is_complex else along]
+
+
 def _sign_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     """None for a real number. z / |z| turns with z: the part of ct across it counts, by 1 / |z|."""
     z, y, ct = node.operands[0], node.results[0], cts[0]
@@ -209,12 +216,12 @@ OPS: tuple[OpDef, ...] = (
            facts=Facts(idempotent=True, involution=True, monotone=True)),
     record("abs", np.absolute, abs_body,
            "Magnitude. The least value of a signed type stays itself; slope 0 at 0.",
-           gradient=_abs_gradient, facts=Facts(idempotent=True)),
+           gradient=_abs_gradient, tangent=_abs_tangent, facts=Facts(idempotent=True)),
     record("fabs", np.fabs, abs_body, "Magnitude of a real floating operand; slope 0 at 0.",
-           gradient=_abs_gradient, facts=Facts(idempotent=True)),
+           gradient=_abs_gradient, tangent=_abs_tangent, facts=Facts(idempotent=True)),
     record("sign", np.sign, sign_body,
            "-1, 0 or 1 by sign; z / |z| of complex numbers; NaN stays NaN.",
-           gradient=_sign_gradient, facts=Facts(idempotent=True)),
+           gradient=_sign_gradient, tangent=_sign_gradient, facts=Facts(idempotent=True)),
     record("square", np.square, square_body, "The operand times itself.",
            gradient=through(_square_slope)),
     record("reciprocal", np.reciprocal, reciprocal_body,

@@ -18,6 +18,7 @@ from .integer_conversion import float_to_integer
 from .record import literal, record, where_zero
 from .scalar import Scalar, bitcast, convert, select
 from .signature import broadcast_shapes, dtype_attribute, no_attributes, tensor_operands
+from .tangents import linear
 
 Ct = Sequence[Any]
 
@@ -45,6 +46,11 @@ def _cast_gradient(emit: Any, node: Any, cts: Ct) -> Ct:
     if ct.type.dtype.is_complex and not source.is_complex:
         ct = emit.real(ct)
     return [ct if ct.type.dtype is source else emit.cast(ct, dtype=source)]
+
+
+def _cast_tangent(emit: Any, node: Any, tangents: Ct) -> Ct:
+    dtype = node.results[0].type.dtype
+    return [emit.cast(tangents[0], dtype=dtype) if dtype.kind in "fc" else None]
 
 
 def _cast_canonical(emit: Any, operands: Sequence[Any], attrs: Attrs) -> Any:
@@ -111,13 +117,14 @@ OPS: tuple[OpDef, ...] = (
            "The operand in another type, as astype. A float that does not fit gives the least "
            "value of i32 and i64, the low bits of that conversion to narrower integers; a complex "
            "number loses its imaginary part.",
-           signature=_cast_signature, gradient=_cast_gradient, canonical=_cast_canonical,
+           signature=_cast_signature, gradient=_cast_gradient, tangent=_cast_tangent,
+           canonical=_cast_canonical,
            exact_halves=True),
     record("bitcast", lambda x, dtype: np.ascontiguousarray(x).view(dtype.numpy).reshape(x.shape),
            lambda x, dtype: bitcast(x, dtype), "The bits of the operand read as another type.",
            signature=_bitcast_signature, exact_halves=True),
     record("select", np.where, _select_body,
            "The second operand where the first, a bool, holds, else the third.",
-           signature=_select_signature, gradient=_select_gradient,
+           signature=_select_signature, gradient=_select_gradient, tangent=linear(1, 2),
            canonical=_select_canonical, exact_halves=True),
 )  # fmt: skip

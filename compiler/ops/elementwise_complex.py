@@ -17,6 +17,7 @@ from .math.complex_arithmetic import conj_body
 from .record import literal, record
 from .scalar import complex_, imag, real
 from .signature import loops
+from .tangents import linear
 
 Ct = Sequence[Any]
 
@@ -48,12 +49,12 @@ _PAIRS = loops((F32, F32), result=C64) + loops((F64, F64), result=C128)
 
 OPS: tuple[OpDef, ...] = (
     record("conj", np.conjugate, conj_body, "The complex conjugate; a real operand stays.",
-           gradient=_conj_gradient, facts=Facts(involution=True)),
+           gradient=_conj_gradient, tangent=linear(), facts=Facts(involution=True)),
     record("real", np.real, real, "The real part of a complex operand.",
-           taken=_PARTS, gradient=_real_gradient),
+           taken=_PARTS, gradient=_real_gradient, tangent=linear()),
     record("imag", np.imag, imag, "The imaginary part of a complex operand.",
-           taken=_PARTS, gradient=_imag_gradient),
+           taken=_PARTS, gradient=_imag_gradient, tangent=linear()),
     record("complex", _complex_of_parts, complex_,
            "The complex number of a real and an imaginary part.",
-           taken=_PAIRS, gradient=_complex_gradient),
+           taken=_PAIRS, gradient=_complex_gradient, tangent=linear()),
 )  # fmt: skip

@@ -22,6 +22,7 @@ from .attributes import distinct_axes, equal_shapes, just, same_dtype, tensor
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
 from .shaping import filled, zeros_like
 from .signature import broadcast_shapes
+from .tangents import linear
 
 Rule = Sequence[Any]
 
@@ -160,6 +161,7 @@ gather = OpDef(
     signature=_gather_type,
     reference=_gather,
     gradient=_gather_gradient,
+    tangent=linear(0),
     structure=Structure.GATHER,
     facts=Facts(can_fail=True),
     doc="Elements of the first operand at the index arrays, which stand for `axes`.",
@@ -170,6 +172,7 @@ scatter = OpDef(
     signature=_scatter_type,
     reference=_scatter,
     gradient=_scatter_gradient,
+    tangent=linear(0, 1),
     structure=Structure.SCATTER,
     facts=Facts(can_fail=True),
     doc="The first operand with the second written at the index arrays, which stand for `axes`. "
@@ -181,6 +184,7 @@ scatter_add = OpDef(
     signature=_scatter_add_type,
     reference=_scatter_add,
     gradient=_scatter_add_gradient,
+    tangent=linear(0, 1),
     structure=Structure.SCATTER,
     facts=Facts(can_fail=True),
     doc="The first operand with the second added at the index arrays, which stand for `axes`, "

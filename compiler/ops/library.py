@@ -22,8 +22,19 @@ import numpy as np
 from ..dims import Size
 from ..types import C64, C128, F32, F64, I32, TOKEN, U64, DType, TensorType, Type, dtype_of
 from . import library_gradients as gradients
+from . import library_tangents as tangents
 from .attributes import exactly, sizes, tensor
-from .definition import Attrs, Facts, OpDef, Routine, SignatureError, Structure
+from .definition import (
+    Attrs,
+    Facts,
+    Gradient,
+    OpDef,
+    Routine,
+    SignatureError,
+    Structure,
+    Tangent,
+)
+from .tangents import linear
 
 DTYPES = (F32, F64, C64, C128)  # that routines take
 Choice = Callable[[DType], DType]
@@ -105,7 +116,8 @@ def _op(
     gives: Sequence[Choice] = (),
     failure: str = "",
     writes: bool = False,
-    gradient: Callable[..., Any] | None = None,
+    gradient: Gradient | None = None,
+    tangent: Tangent | None = None,
 ) -> OpDef:
     """core: axes by letter, of each operand and result. takes, gives: dtypes, from that of the
     first operand; the same where none are given. failure: the code of what can go wrong."""
@@ -129,6 +141,7 @@ def _op(
         doc=doc,
         structure=Structure.LIBRARY,
         gradient=gradient,
+        tangent=tangent,
         facts=Facts(can_fail=bool(failure)),
         routine=routine,
         failure=failure or "TM230",
@@ -184,39 +197,45 @@ _FFT = "fft._pocketfft_umath"
 
 LIBRARY: tuple[OpDef, ...] = (
     _op("solve", _LAPACK, "solve", "mm mn -> mn", "The x of a @ x = b, columns of b apart.",
-        failure="TM270", gradient=gradients.solve),
+        failure="TM270", gradient=gradients.solve, tangent=tangents.solve),
     _op("inv", _LAPACK, "inv", "mm -> mm", "The inverse of a matrix.", failure="TM270",
-        gradient=gradients.inv),
+        gradient=gradients.inv, tangent=tangents.inv),
     _op("inv_or_nan", _LAPACK, "inv", "mm -> mm", "The inverse, NaN where a matrix has none.",
-        gradient=gradients.inv),
-    _op("det", _LAPACK, "det", "mm -> .", "The determinant of a matrix.", gradient=gradients.det),
+        gradient=gradients.inv, tangent=tangents.inv),
+    _op("det", _LAPACK, "det", "mm -> .", "The determinant of a matrix.",
+        gradient=gradients.det, tangent=tangents.det),
     _op("slogdet", _LAPACK, "slogdet", "mm -> . .", "The sign of the determinant, and the "
-        "logarithm of its size.", gives=(_same, _real), gradient=gradients.slogdet),
+        "logarithm of its size.", gives=(_same, _real),
+        gradient=gradients.slogdet, tangent=tangents.slogdet),
     _op("cholesky", _LAPACK, "cholesky_lo", "mm -> mm", "The lower triangular factor of a positive "
         "definite matrix, whose lower triangle is read.", failure="TM271",
-        gradient=gradients.cholesky),
+        gradient=gradients.cholesky, tangent=tangents.cholesky),
     _op("cholesky_upper", _LAPACK, "cholesky_up", "mm -> mm", "The upper triangular factor; the "
-        "upper triangle is read.", failure="TM271", gradient=gradients.cholesky_upper),
+        "upper triangle is read.", failure="TM271",
+        gradient=gradients.cholesky_upper, tangent=tangents.cholesky_upper),
     _op("eigh", _LAPACK, "eigh_lo", "mm -> m mm", "Eigenvalues, in ascending order, and "
         "eigenvectors of a Hermitian matrix, whose lower triangle is read.",
-        gives=(_real, _same), failure="TM272", gradient=gradients.eigh),
+        gives=(_real, _same), failure="TM272", gradient=gradients.eigh, tangent=tangents.eigh),
     _op("eigvalsh", _LAPACK, "eigvalsh_lo", "mm -> m", "Eigenvalues of a Hermitian matrix, in "
-        "ascending order.", gives=(_real,), failure="TM272", gradient=gradients.eigvalsh),
+        "ascending order.", gives=(_real,), failure="TM272",
+        gradient=gradients.eigvalsh, tangent=tangents.eigvalsh),
     _op("eigh_upper", _LAPACK, "eigh_up", "mm -> m mm", "As eigh, reading the upper triangle.",
-        gives=(_real, _same), failure="TM272", gradient=gradients.eigh),
+        gives=(_real, _same), failure="TM272", gradient=gradients.eigh, tangent=tangents.eigh),
     _op("eigvalsh_upper", _LAPACK, "eigvalsh_up", "mm -> m", "As eigvalsh, reading the upper "
-        "triangle.", gives=(_real,), failure="TM272", gradient=gradients.eigvalsh),
+        "triangle.", gives=(_real,), failure="TM272",
+        gradient=gradients.eigvalsh, tangent=tangents.eigvalsh),
     _op("eig", _LAPACK, "eig", "mm -> m mm", "Eigenvalues and eigenvectors of a matrix.",
         gives=(_complex, _complex), failure="TM272"),
     _op("eigvals", _LAPACK, "eigvals", "mm -> m", "Eigenvalues of a matrix.", gives=(_complex,),
         failure="TM272"),
     _op("svd", _LAPACK, "svd_s", "mn -> mp p pn", "Singular value decomposition, as many vectors "
         "as there are values.", gives=(_same, _real, _same), failure="TM272",
-        gradient=gradients.svd),
+        gradient=gradients.svd, tangent=tangents.svd),
     _op("svd_full", _LAPACK, "svd_f", "mn -> mm p nn", "Singular value decomposition, square "
-        "factors.", gives=(_same, _real, _same), failure="TM272", gradient=gradients.svd_full),
+        "factors.", gives=(_same, _real, _same), failure="TM272",
+        gradient=gradients.svd_full, tangent=tangents.svd_full),
     _op("svdvals", _LAPACK, "svd", "mn -> p", "Singular values, in descending order.",
-        gives=(_real,), failure="TM272", gradient=gradients.svdvals),
+        gives=(_real,), failure="TM272", gradient=gradients.svdvals, tangent=tangents.svdvals),
     _op("qr_raw", _LAPACK, "qr_r_raw", "mn -> mn p", "R above the diagonal, the reflectors whose "
         "product is Q below it, and their scales.", failure="TM273", writes=True),
     _op("qr_reduced", _LAPACK, "qr_reduced", "mn k -> mk", "The first columns of Q.",
@@ -226,15 +245,18 @@ LIBRARY: tuple[OpDef, ...] = (
         "the squares of what is left, the rank of a and its singular values.",
         takes=(_same, _same, _real), gives=(_same, _real, _count, _real), failure="TM272"),
     _op("fft", _FFT, "fft", "n . -> m", "Fourier transform of rows, times a number.",
-        takes=(_same, _real), gradient=gradients.fft),
+        takes=(_same, _real), gradient=gradients.fft, tangent=linear(1)),
     _op("ifft", _FFT, "ifft", "n . -> m", "The same with the opposite sign in the exponent.",
-        takes=(_same, _real), gradient=gradients.ifft),
+        takes=(_same, _real), gradient=gradients.ifft, tangent=linear(1)),
     _op("rfft_even", _FFT, "rfft_n_even", "n . -> m", "The first half of the transform of real "
-        "rows of an even number of points.", gives=(_complex,), gradient=gradients.rfft),
+        "rows of an even number of points.", gives=(_complex,),
+        gradient=gradients.rfft, tangent=linear(1)),
     _op("rfft_odd", _FFT, "rfft_n_odd", "n . -> m", "The first half of the transform of real rows "
-        "of an odd number of points.", gives=(_complex,), gradient=gradients.rfft),
+        "of an odd number of points.", gives=(_complex,),
+        gradient=gradients.rfft, tangent=linear(1)),
     _op("irfft", _FFT, "irfft", "n . -> m", "The real rows of which this is the first half of the "
-        "transform.", takes=(_same, _real), gives=(_real,), gradient=gradients.irfft),
+        "transform.", takes=(_same, _real), gives=(_real,),
+        gradient=gradients.irfft, tangent=linear(1)),
 )  # fmt: skip
 
 

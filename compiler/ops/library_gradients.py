@@ -31,30 +31,32 @@ from .shaping import filled, zeros_like
 Rule = Sequence[Any]
 
 
-def _turned(emit: Any, a: Any) -> Any:
+def turned(emit: Any, a: Any) -> Any:
     """The conjugate transpose of matrices."""
     rank = len(a.type.shape)
-    turned = emit.transpose(a, perm=(*range(rank - 2), rank - 1, rank - 2))
-    return emit.conj(turned) if a.type.dtype.is_complex else turned
+    made = emit.transpose(a, perm=(*range(rank - 2), rank - 1, rank - 2))
+    return emit.conj(made) if a.type.dtype.is_complex else made
 
 
-def _product(emit: Any, a: Any, b: Any) -> Any:
+def product(emit: Any, a: Any, b: Any) -> Any:
+    """Of matrices, problem by problem."""
     rank = len(a.type.shape)
     batch = tuple([(axis, axis) for axis in range(rank - 2)])
     return emit.contract(a, b, axes=((rank - 1, rank - 2),), batch=batch)
 
 
-def _conjugate(emit: Any, a: Any) -> Any:
+def conjugate(emit: Any, a: Any) -> Any:
+    """Of a complex value; a real one is its own."""
     return emit.conj(a) if a.type.dtype.is_complex else a
 
 
-def _spread(emit: Any, number: Any, shape: Any) -> Any:
+def spread(emit: Any, number: Any, shape: Any) -> Any:
     """A number for each problem, at every place of its matrix."""
     kept = emit.reshape(number, shape=(*number.type.shape, 1, 1))
     return emit.broadcast_to(kept, shape=shape)
 
 
-def _mask(emit: Any, like: Any, op: str) -> Any:
+def mask(emit: Any, like: Any, op: str) -> Any:
     """Where a row's number compares so with its column's."""
     shape = like.type.shape
     size = shape[-1]
@@ -66,35 +68,36 @@ def _mask(emit: Any, like: Any, op: str) -> Any:
 
 def inv(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of the inverse."""
-    turned = _turned(emit, node.results[0])
-    made = _product(emit, _product(emit, turned, cts[0]), turned)
+    back = turned(emit, node.results[0])
+    made = product(emit, product(emit, back, cts[0]), back)
     return [None, emit.neg(made)]
 
 
 def solve(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of a solution."""
     table, a, _ = node.operands
-    of_b = emit.solve(table, _turned(emit, a), cts[0])[0]
-    of_a = emit.neg(_product(emit, of_b, _turned(emit, node.results[0])))
+    of_b = emit.solve(table, turned(emit, a), cts[0])[0]
+    of_a = emit.neg(product(emit, of_b, turned(emit, node.results[0])))
     return [None, of_a, of_b]
 
 
-def _turned_inverse(emit: Any, node: Any) -> Any:
+def turned_inverse(emit: Any, node: Any) -> Any:
+    """The conjugate transpose of the inverse; NaN where there is none."""
     table, a = node.operands
-    return _turned(emit, emit.inv_or_nan(table, a))
+    return turned(emit, emit.inv_or_nan(table, a))
 
 
 def det(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of a determinant; NaN where there is no inverse."""
-    inverse = _turned_inverse(emit, node)
-    factor = emit.mul(cts[0], _conjugate(emit, node.results[0]))
-    return [None, emit.mul(_spread(emit, factor, inverse.type.shape), inverse)]
+    inverse = turned_inverse(emit, node)
+    factor = emit.mul(cts[0], conjugate(emit, node.results[0]))
+    return [None, emit.mul(spread(emit, factor, inverse.type.shape), inverse)]
 
 
 def slogdet(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of sign and logarithm."""
     of_sign, of_log = cts
-    inverse = _turned_inverse(emit, node)
+    inverse = turned_inverse(emit, node)
     dtype = inverse.type.dtype
     factor = None if of_log is None else emit.cast(of_log, dtype=dtype)
     if dtype.is_complex and of_sign is not None:
@@ -104,28 +107,32 @@ def slogdet(emit: Any, node: Any, cts: Rule) -> Rule:
         factor = along if factor is None else emit.add(factor, along)
     if factor is None:
         return [None, zeros_like(emit, inverse)]
-    return [None, emit.mul(_spread(emit, factor, inverse.type.shape), inverse)]
+    return [None, emit.mul(spread(emit, factor, inverse.type.shape), inverse)]
 
 
 def cholesky(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of a lower factor."""
-    return _of_factor(emit, node.operands[0], _turned(emit, node.results[0]), cts[0])
+    return _of_factor(emit, node.operands[0], turned(emit, node.results[0]), cts[0])
 
 
 def cholesky_upper(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of an upper factor, which is the lower one turned."""
-    return _of_factor(emit, node.operands[0], node.results[0], _turned(emit, cts[0]))
+    return _of_factor(emit, node.operands[0], node.results[0], turned(emit, cts[0]))
 
 
-def _of_factor(emit: Any, table: Any, turned: Any, of_factor: Any) -> Rule:
-    phi = _product(emit, turned, of_factor)
-    dtype, shape = phi.type.dtype, phi.type.shape
-    half = filled(emit, 0.5, dtype, shape)
-    lower = emit.select(_mask(emit, phi, "greater"), phi, zeros_like(emit, phi))
-    phi = emit.select(_mask(emit, phi, "equal"), emit.mul(phi, half), lower)
-    left = emit.solve(table, turned, phi)[0]
-    made = _turned(emit, emit.solve(table, turned, _turned(emit, left))[0])
-    return [None, emit.mul(emit.add(made, _turned(emit, made)), half)]
+def _of_factor(emit: Any, table: Any, upper: Any, of_factor: Any) -> Rule:
+    phi = half_diagonal(emit, product(emit, upper, of_factor))
+    left = emit.solve(table, upper, phi)[0]
+    made = turned(emit, emit.solve(table, upper, turned(emit, left))[0])
+    half = filled(emit, 0.5, phi.type.dtype, phi.type.shape)
+    return [None, emit.mul(emit.add(made, turned(emit, made)), half)]
+
+
+def half_diagonal(emit: Any, matrix: Any) -> Any:
+    """The lower triangle, with half the diagonal."""
+    half = filled(emit, 0.5, matrix.type.dtype, matrix.type.shape)
+    lower = emit.select(mask(emit, matrix, "greater"), matrix, zeros_like(emit, matrix))
+    return emit.select(mask(emit, matrix, "equal"), emit.mul(matrix, half), lower)
 
 
 def eigh(emit: Any, node: Any, cts: Rule) -> Rule:
@@ -144,31 +151,31 @@ def _of_pairs(emit: Any, pairs: Rule, cts: Rule) -> Rule:
     values, vectors = pairs
     of_values, of_vectors = cts
     dtype, shape = vectors.type.dtype, vectors.type.shape
-    turned = _turned(emit, vectors)
-    diagonal = _mask(emit, vectors, "equal")
+    back = turned(emit, vectors)
+    diagonal = mask(emit, vectors, "equal")
     inner = zeros_like(emit, vectors)
     if of_vectors is not None:
-        inner = _over_distances(emit, _product(emit, turned, of_vectors), values, diagonal)
+        inner = over_distances(emit, product(emit, back, of_vectors), values, diagonal)
     if of_values is not None:
-        inner = emit.select(diagonal, _across(emit, of_values, inner), inner)
-    made = _product(emit, _product(emit, vectors, inner), turned)
+        inner = emit.select(diagonal, across(emit, of_values, inner), inner)
+    made = product(emit, product(emit, vectors, inner), back)
     half = filled(emit, 0.5, dtype, shape)
-    return [None, emit.mul(emit.add(made, _turned(emit, made)), half)]
+    return [None, emit.mul(emit.add(made, turned(emit, made)), half)]
 
 
-def _over_distances(emit: Any, matrix: Any, numbers: Any, diagonal: Any) -> Any:
+def over_distances(emit: Any, matrix: Any, numbers: Any, diagonal: Any) -> Any:
     """Each element over what its column's number is more than its row's; 0 in the diagonal."""
-    apart = emit.sub(_across(emit, numbers, matrix), _down(emit, numbers, matrix))
+    apart = emit.sub(across(emit, numbers, matrix), down(emit, numbers, matrix))
     safe = emit.select(diagonal, filled(emit, 1.0, apart.type.dtype, apart.type.shape), apart)
     return emit.select(diagonal, zeros_like(emit, matrix), emit.div(matrix, safe))
 
 
-def _across(emit: Any, numbers: Any, like: Any) -> Any:
+def across(emit: Any, numbers: Any, like: Any) -> Any:
     """A number for each column, as the elements of a matrix are."""
     return _placed(emit, numbers, like, (1, numbers.type.shape[-1]))
 
 
-def _down(emit: Any, numbers: Any, like: Any) -> Any:
+def down(emit: Any, numbers: Any, like: Any) -> Any:
     """A number for each row."""
     return _placed(emit, numbers, like, (numbers.type.shape[-1], 1))
 
@@ -181,7 +188,7 @@ def _placed(emit: Any, numbers: Any, like: Any, shape: Any) -> Any:
 
 def svdvals(emit: Any, node: Any, cts: Rule) -> Rule:
     """Of singular values, whose vectors are computed for it."""
-    return _of_triple(emit, _thin(emit, node), (None, cts[0], None))
+    return _of_triple(emit, thin(emit, node), (None, cts[0], None))
 
 
 def svd(emit: Any, node: Any, cts: Rule) -> Rule:
@@ -195,7 +202,7 @@ def svd_full(emit: Any, node: Any, cts: Rule) -> Rule:
     of_u, of_values, of_vh = cts[:3]
     m, n = node.operands[1].type.shape[-2:]
     if of_u is None and of_vh is None:
-        return _of_triple(emit, _thin(emit, node), (None, of_values, None))
+        return _of_triple(emit, thin(emit, node), (None, of_values, None))
     if m != n:
         raise error(
             "TM120",
@@ -203,10 +210,11 @@ def svd_full(emit: Any, node: Any, cts: Rule) -> Rule:
             place=node.location,
             hint="np.linalg.svd(a, full_matrices=False) has one",
         )
-    return _of_triple(emit, _thin(emit, node), (of_u, of_values, of_vh))
+    return _of_triple(emit, thin(emit, node), (of_u, of_values, of_vh))
 
 
-def _thin(emit: Any, node: Any) -> Rule:
+def thin(emit: Any, node: Any) -> Rule:
+    """As many vectors as there are values."""
     made: Rule = emit.svd(*node.operands, p=node.attrs["p"])[:3]
     return made
 
@@ -214,37 +222,37 @@ def _thin(emit: Any, node: Any) -> Rule:
 def _of_triple(emit: Any, triple: Rule, cts: Rule) -> Rule:
     u, values, vh = triple
     of_u, of_values, of_vh = cts
-    uh, v = _turned(emit, u), _turned(emit, vh)
-    inner = zeros_like(emit, _product(emit, uh, u))
-    diagonal = _mask(emit, inner, "equal")
-    of_left = None if of_u is None else _skew(emit, _product(emit, uh, of_u))
-    of_right = None if of_vh is None else _skew(emit, _product(emit, vh, _turned(emit, of_vh)))
+    uh, v = turned(emit, u), turned(emit, vh)
+    inner = zeros_like(emit, product(emit, uh, u))
+    diagonal = mask(emit, inner, "equal")
+    of_left = None if of_u is None else _skew(emit, product(emit, uh, of_u))
+    of_right = None if of_vh is None else _skew(emit, product(emit, vh, turned(emit, of_vh)))
     if of_left is not None:
-        inner = emit.mul(of_left, _across(emit, values, inner))
+        inner = emit.mul(of_left, across(emit, values, inner))
     if of_right is not None:
-        inner = emit.add(inner, emit.mul(of_right, _down(emit, values, inner)))
+        inner = emit.add(inner, emit.mul(of_right, down(emit, values, inner)))
     if of_left is not None or of_right is not None:
-        inner = _over_distances(emit, inner, emit.mul(values, values), diagonal)
+        inner = over_distances(emit, inner, emit.mul(values, values), diagonal)
     if of_values is not None:
-        inner = emit.select(diagonal, _across(emit, of_values, inner), inner)
+        inner = emit.select(diagonal, across(emit, of_values, inner), inner)
     if of_left is not None and of_right is not None and u.type.dtype.is_complex:
-        twice = _across(emit, emit.add(values, values), inner)
+        twice = across(emit, emit.add(values, values), inner)
         turn = emit.select(diagonal, emit.div(of_left, twice), zeros_like(emit, inner))
         inner = emit.add(inner, turn)
-    made = _product(emit, _product(emit, u, inner), vh)
+    made = product(emit, product(emit, u, inner), vh)
     if of_u is not None and u.type.shape[-2] != u.type.shape[-1]:
-        outside = emit.div(of_u, _across(emit, values, of_u))
-        within = _product(emit, u, _product(emit, uh, outside))
-        made = emit.add(made, _product(emit, emit.sub(outside, within), vh))
+        outside = emit.div(of_u, across(emit, values, of_u))
+        within = product(emit, u, product(emit, uh, outside))
+        made = emit.add(made, product(emit, emit.sub(outside, within), vh))
     if of_vh is not None and vh.type.shape[-2] != vh.type.shape[-1]:
-        outside = emit.div(of_vh, _down(emit, values, of_vh))
-        within = _product(emit, _product(emit, outside, v), vh)
-        made = emit.add(made, _product(emit, u, emit.sub(outside, within)))
+        outside = emit.div(of_vh, down(emit, values, of_vh))
+        within = product(emit, product(emit, outside, v), vh)
+        made = emit.add(made, product(emit, u, emit.sub(outside, within)))
     return [None, made]
 
 
 def _skew(emit: Any, matrix: Any) -> Any:
-    return emit.sub(matrix, _turned(emit, matrix))
+    return emit.sub(matrix, turned(emit, matrix))
 
 
 def fft(emit: Any, node: Any, cts: Rule) -> Rule:

@@ -7,7 +7,8 @@ or 1 have step 1, those of size 0 start 0.
 Invariants: canonical forms: no op that leaves its operand as it is, no reshape of a reshape,
 transpose of a transpose, broadcast of a broadcast or slice of a slice; a move of one repeated
 number is that number repeated.
-Not here: expand_dims, squeeze, stack, split, roll, tile, repeat, flip: compositions.
+Not here: gradients (movement_gradients.py); expand_dims, squeeze, stack, split, roll, tile,
+repeat, flip: compositions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from ..dims import Size, dim_text, product
 from ..types import TensorType, Type
+from . import movement_gradients as gradients
 from .attributes import (
     count,
     distinct_axes,
@@ -32,8 +34,8 @@ from .attributes import (
     tensor,
 )
 from .definition import Attrs, OpDef, SignatureError, Structure
-from .shaping import inverse, sum_to, zeros_like
 from .signature import shape_text
+from .tangents import linear
 
 Rule = Sequence[Any]
 
@@ -284,50 +286,12 @@ def _plain_region(
     )
 
 
-# -- gradients
-
-
-def _slice_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
-    (x,), (ct,) = node.operands, cts
-    start, step = node.attrs["start"], node.attrs["step"]
-    if any(by != 1 for by in step):
-        return [emit.update_slice(zeros_like(emit, x), ct, start=start, step=step)]
-    rows = zip(x.type.shape, start, ct.type.shape)
-    high = tuple([extent - first - size for extent, first, size in rows])
-    return [emit.pad(ct, emit.constant(0, ct.type.dtype), low=start, high=high)]
-
-
-def _pad_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
-    (x, _), (ct,) = node.operands, cts
-    low, ones = node.attrs["low"], (1,) * len(node.attrs["low"])
-    inside = emit.slice(ct, start=low, size=x.type.shape, step=ones)
-    outside = emit.update_slice(ct, zeros_like(emit, x), start=low, step=ones)
-    return [inside, emit.sum(outside, axes=tuple(range(len(low))))]
-
-
-def _concatenate_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
-    (ct,), axis = cts, node.attrs["axis"]
-    found, at = [], 0
-    for operand in node.operands:
-        shape = operand.type.shape
-        start = tuple([at if i == axis else 0 for i in range(len(shape))])
-        found.append(emit.slice(ct, start=start, size=shape, step=(1,) * len(shape)))
-        at = at + shape[axis]
-    return found
-
-
-def _update_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
-    (_, value), (ct,) = node.operands, cts
-    start, step = node.attrs["start"], node.attrs["step"]
-    rest = emit.update_slice(ct, zeros_like(emit, value), start=start, step=step)
-    return [rest, emit.slice(ct, start=start, size=value.type.shape, step=step)]
-
-
 reshape = OpDef(
     name="reshape",
     signature=_reshape_type,
     reference=lambda x, shape: np.reshape(x, shape),
-    gradient=lambda emit, node, cts: [emit.reshape(cts[0], shape=node.operands[0].type.shape)],
+    gradient=gradients.of_reshape,
+    tangent=linear(),
     canonical=_canonical_reshape,
     structure=Structure.MOVEMENT,
     doc="The same elements, in C order, under another shape.",
@@ -337,7 +301,8 @@ transpose = OpDef(
     name="transpose",
     signature=_transpose_type,
     reference=lambda x, perm: np.transpose(x, perm),
-    gradient=lambda emit, node, cts: [emit.transpose(cts[0], perm=inverse(node.attrs["perm"]))],
+    gradient=gradients.of_transpose,
+    tangent=linear(),
     canonical=_canonical_transpose,
     structure=Structure.MOVEMENT,
     doc="Axes in another order: axis i of the result is axis `perm[i]` of the operand.",
@@ -347,7 +312,8 @@ broadcast_to = OpDef(
     name="broadcast_to",
     signature=_broadcast_type,
     reference=lambda x, shape: np.broadcast_to(x, shape),
-    gradient=lambda emit, node, cts: [sum_to(emit, cts[0], node.operands[0].type.shape)],
+    gradient=gradients.of_broadcast,
+    tangent=linear(),
     canonical=_canonical_broadcast,
     structure=Structure.MOVEMENT,
     doc="Repeat along new leading axes and axes of size 1.",
@@ -357,7 +323,8 @@ slice_ = OpDef(
     name="slice",
     signature=_slice_type,
     reference=lambda x, size, start, step: x[_slices(start, size, step)],
-    gradient=_slice_gradient,
+    gradient=gradients.of_slice,
+    tangent=linear(),
     canonical=_canonical_slice,
     structure=Structure.MOVEMENT,
     doc="A region of the operand: `size[i]` elements from `start[i]` by `step[i]`, backwards for "
@@ -368,7 +335,8 @@ concatenate = OpDef(
     name="concatenate",
     signature=_concatenate_type,
     reference=lambda *arrays, axis: np.concatenate(arrays, axis),
-    gradient=_concatenate_gradient,
+    gradient=gradients.of_concatenate,
+    tangent=linear(),
     canonical=lambda emit, operands, attrs: operands[0] if len(operands) == 1 else None,
     structure=Structure.MOVEMENT,
     doc="The operands one after another along `axis`.",
@@ -378,7 +346,8 @@ pad = OpDef(
     name="pad",
     signature=_pad_type,
     reference=_pad,
-    gradient=_pad_gradient,
+    gradient=gradients.of_pad,
+    tangent=linear(),
     canonical=_canonical_pad,
     structure=Structure.MOVEMENT,
     doc="The operand with `low` fills before and `high` after it, per axis.",
@@ -388,7 +357,8 @@ update_slice = OpDef(
     name="update_slice",
     signature=_update_type,
     reference=_update,
-    gradient=_update_gradient,
+    gradient=gradients.of_update,
+    tangent=linear(),
     canonical=_canonical_update,
     structure=Structure.MOVEMENT,
     doc="The first operand with a region replaced by the second, whose shape is the region's.",

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..types import BF16, C64, C128, F16, F32, DType
-from .definition import Canonical, Facts, Gradient, OpDef, Signature
+from .definition import Canonical, Facts, Gradient, OpDef, Signature, Tangent
 from .scalar import Scalar, convert
 from .signature import Loop, elementwise, loops_of
 
@@ -38,6 +38,7 @@ def record(
     taken: Sequence[Loop] | None = None,
     signature: Signature | None = None,
     gradient: Gradient | None = None,
+    tangent: Tangent | None = None,
     canonical: Canonical | None = None,
     facts: Facts | None = None,
     ufunc: np.ufunc | None = None,
@@ -46,7 +47,8 @@ def record(
     """An elementwise record. `function` is its NumPy meaning, usually the ufunc itself.
 
     taken: the dtypes where they are not the ufunc's own. signature: where the op has attributes.
-    ufunc: the one users call, where `function` is something around it.
+    ufunc: the one users call, where `function` is something around it. tangent: where it is not
+    `pointwise(gradient)`.
     """
     if isinstance(function, np.ufunc):
         ufunc = function
@@ -62,6 +64,7 @@ def record(
         doc=doc,
         scalar=scalar if exact_halves else halves_in_f32(scalar),
         gradient=gradient,
+        tangent=tangent or (pointwise(gradient) if gradient else None),
         canonical=canonical,
         facts=facts or (Facts() if gradient else Facts(differentiable=False)),
         ufunc=ufunc.__name__ if ufunc else None,
@@ -140,6 +143,32 @@ def through(derivative: Callable[[Any, Any, Any], Any]) -> Gradient:
     def rule(emit: Any, node: Any, cts: Sequence[Any]) -> Sequence[Any]:
         slope = derivative(emit, node.operands[0], node.results[0])
         return [emit.mul(cts[0], conjugate(emit, slope))]
+
+    return rule
+
+
+def pointwise(gradient: Gradient) -> Tangent:
+    """The forward rule of an elementwise op, from its reverse one.
+
+    Element by element the derivative is one number, so multiplying by it is its own transpose: the
+    reverse rule applied to a tangent. Of a holomorphic function the reverse rule multiplies by the
+    conjugate of that number, hence the conjugates. Not for ops that are smooth in the parts of a
+    complex number alone, or change the dtype.
+    """
+
+    def rule(emit: Any, node: Any, tangents: Sequence[Any]) -> Sequence[Any]:
+        made: list[Any] = [None] * len(node.results)
+        for at in range(len(node.results)):
+            for place, tangent in enumerate(tangents):
+                if tangent is None or dtype_of_value(node.results[at]).kind not in "fc":
+                    continue
+                weights = [None] * len(node.results)
+                weights[at] = conjugate(emit, tangent)
+                part = gradient(emit, node, weights)[place]
+                if part is not None:
+                    part = conjugate(emit, part)
+                    made[at] = part if made[at] is None else emit.add(made[at], part)
+        return made
 
     return rule
 

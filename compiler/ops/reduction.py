@@ -27,9 +27,11 @@ from .definition import (
     Signature,
     SignatureError,
     Structure,
+    Tangent,
 )
 from .record import conjugate
 from .shaping import axes_back, axes_last, expand, filled, flip, zeros_like
+from .tangents import linear
 
 Rule = Sequence[Any]
 
@@ -130,28 +132,54 @@ def _extreme_gradient(place: str) -> Gradient:
 
     def rule(emit: Any, node: Any, cts: Rule) -> Rule:
         (x,), axes = node.operands, node.attrs["axes"]
-        rows = axes_last(emit, x, axes)
-        shape = rows.type.shape
-        last = len(shape) - 1
-        found = getattr(emit, place)(rows, axes=(last,))
-        chosen = emit.equal(emit.iota(size=shape[last]), expand(emit, found, shape, (last,)))
-        spread = expand(emit, cts[0], shape, (last,))
+        chosen = _chosen(emit, x, axes, place)
+        shape = chosen.type.shape
+        spread = expand(emit, cts[0], shape, (len(shape) - 1,))
         zero = emit.constant(0, x.type.dtype)
         return [axes_back(emit, emit.select(chosen, spread, zero), x.type.shape, axes)]
 
     return rule
 
 
+def _extreme_tangent(place: str) -> Tangent:
+    """The tangent of the element that argmin or argmax (`place`) finds."""
+
+    def rule(emit: Any, node: Any, tangents: Rule) -> Rule:
+        (x,), axes = node.operands, node.attrs["axes"]
+        rows = axes_last(emit, tangents[0], axes)
+        kept = emit.select(_chosen(emit, x, axes, place), rows, emit.constant(0, x.type.dtype))
+        return [emit.sum(kept, axes=(len(rows.type.shape) - 1,))]
+
+    return rule
+
+
+def _chosen(emit: Any, x: Any, axes: Sequence[int], place: str) -> Any:
+    """Which element of [kept axes..., all of `axes` as one] is the extreme."""
+    rows = axes_last(emit, x, axes)
+    shape = rows.type.shape
+    last = len(shape) - 1
+    found = getattr(emit, place)(rows, axes=(last,))
+    return emit.equal(emit.iota(size=shape[last]), expand(emit, found, shape, (last,)))
+
+
 def _prod_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
-    """Each element's cotangent is the product of all others: right where elements are zero."""
     (x,), axes = node.operands, node.attrs["axes"]
-    shape = x.type.shape
+    others = _others(emit, x, axes)
+    return [emit.mul(expand(emit, cts[0], x.type.shape, axes), conjugate(emit, others))]
+
+
+def _prod_tangent(emit: Any, node: Any, tangents: Rule) -> Rule:
+    (x,), axes = node.operands, node.attrs["axes"]
+    return [emit.sum(emit.mul(tangents[0], _others(emit, x, axes)), axes=axes)]
+
+
+def _others(emit: Any, x: Any, axes: Sequence[int]) -> Any:
+    """For each element the product of all others over `axes`: right where elements are zero."""
     row = axes_last(emit, x, axes)
     axis = len(row.type.shape) - 1
     before = _exclusive_product(emit, row, axis)
     after = flip(emit, _exclusive_product(emit, flip(emit, row, axis), axis), axis)
-    others = axes_back(emit, emit.mul(before, after), shape, axes)
-    return [emit.mul(expand(emit, cts[0], shape, axes), conjugate(emit, others))]
+    return axes_back(emit, emit.mul(before, after), x.type.shape, axes)
 
 
 def _exclusive_product(emit: Any, x: Any, axis: int) -> Any:
@@ -179,14 +207,10 @@ def _cumprod_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
     zero read as 1; after it, zero. Second derivatives are right where no element is zero.
     """
     (x,), (y,), (ct,) = node.operands, node.results, cts
-    axis, dtype, shape = node.attrs["axis"], x.type.dtype, x.type.shape
-    one, zero = emit.constant(1, dtype), emit.constant(0, dtype)
-    is_zero = emit.equal(x, zero)
-    zeros = emit.cumsum(emit.cast(is_zero, dtype=I64), axis=axis)
-    none = emit.equal(zeros, emit.constant(0, I64))
-    first = emit.logical_and(is_zero, emit.equal(zeros, emit.constant(1, I64)))
+    axis, one = node.attrs["axis"], emit.constant(1, x.type.dtype)
+    is_zero, none, first = _zeros_along(emit, x, axis)
     whole = emit.cumprod(emit.select(first, one, x), axis=axis)
-    blank = filled(emit, 0, dtype, shape)
+    blank = zeros_like(emit, x)
     ahead = emit.select(none, emit.mul(ct, conjugate(emit, y)), blank)
     behind = emit.select(none, blank, emit.mul(ct, conjugate(emit, whole)))
     safe = conjugate(emit, emit.select(is_zero, one, x))
@@ -221,6 +245,29 @@ def _extreme_so_far_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
     return [axes_back(emit, made, x.type.shape, (axis,))]
 
 
+def _cumprod_tangent(emit: Any, node: Any, tangents: Rule) -> Rule:
+    """Before the first zero y * (sum of tangents / x so far); from it on its tangent times the
+    product with that zero read as 1."""
+    (x,), (y,), (tangent,) = node.operands, node.results, tangents
+    axis, one = node.attrs["axis"], emit.constant(1, x.type.dtype)
+    is_zero, none, first = _zeros_along(emit, x, axis)
+    blank = zeros_like(emit, x)
+    parts = emit.select(is_zero, blank, emit.div(tangent, emit.select(is_zero, one, x)))
+    usual = emit.mul(y, emit.cumsum(parts, axis=axis))
+    whole = emit.cumprod(emit.select(first, one, x), axis=axis)
+    behind = emit.mul(whole, emit.cumsum(emit.select(first, tangent, blank), axis=axis))
+    return [emit.select(none, usual, behind)]
+
+
+def _zeros_along(emit: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
+    """Where elements are zero, where none was so far, and where the first one is."""
+    is_zero = emit.equal(x, emit.constant(0, x.type.dtype))
+    zeros = emit.cumsum(emit.cast(is_zero, dtype=I64), axis=axis)
+    none = emit.equal(zeros, emit.constant(0, I64))
+    first = emit.logical_and(is_zero, emit.equal(zeros, emit.constant(1, I64)))
+    return is_zero, none, first
+
+
 def _reduction(
     name: str,
     signature: Signature,
@@ -228,6 +275,7 @@ def _reduction(
     doc: str,
     facts: Facts,
     gradient: Gradient | None = None,
+    tangent: Tangent | None = None,
     canonical: Canonical | None = _no_axes,
 ) -> OpDef:
     return OpDef(
@@ -237,6 +285,7 @@ def _reduction(
         doc=doc,
         structure=Structure.REDUCTION,
         gradient=gradient,
+        tangent=tangent,
         canonical=None if signature is _index_type else canonical,
         facts=facts,
     )
@@ -260,19 +309,19 @@ def _typed_prod(x: Any, axis: Any) -> Any:
 REDUCTION: tuple[OpDef, ...] = (
     _reduction(
         "sum", _NUMBERS, _wide(_typed_sum), "The sum over `axes`.",
-        Facts(commutative=True), _sum_gradient, _no_sum,
+        Facts(commutative=True), _sum_gradient, linear(), _no_sum,
     ),
     _reduction(
         "prod", _NUMBERS, _wide(_typed_prod), "The product over `axes`.",
-        Facts(commutative=True), _prod_gradient,
+        Facts(commutative=True), _prod_gradient, _prod_tangent,
     ),
     _reduction(
         "min", _ORDERED, _wide(np.min), "The least element over `axes`; NaN where there is one.",
-        _EXACT, _extreme_gradient("argmin"),
+        _EXACT, _extreme_gradient("argmin"), _extreme_tangent("argmin"),
     ),
     _reduction(
         "max", _ORDERED, _wide(np.max), "The greatest element over `axes`; NaN where there is one.",
-        _EXACT, _extreme_gradient("argmax"),
+        _EXACT, _extreme_gradient("argmax"), _extreme_tangent("argmax"),
     ),
     _reduction(
         "any", _BOOLS, lambda x, axes: np.any(x, axis=axes),
@@ -297,6 +346,7 @@ REDUCTION: tuple[OpDef, ...] = (
         signature=_running_type("iufc"),
         reference=_running(np.cumsum),
         gradient=_cumsum_gradient,
+        tangent=linear(),
         structure=Structure.SCAN,
         doc="Each element and all before it along `axis`, added from left to right.",
     ),
@@ -305,6 +355,7 @@ REDUCTION: tuple[OpDef, ...] = (
         signature=_running_type("iufc"),
         reference=_running(np.cumprod),
         gradient=_cumprod_gradient,
+        tangent=_cumprod_tangent,
         structure=Structure.SCAN,
         doc="Each element and all before it along `axis`, multiplied from left to right.",
     ),

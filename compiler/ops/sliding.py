@@ -20,6 +20,7 @@ from ..dims import Size, dim_text
 from ..types import TensorType, Type
 from .attributes import count, distinct_axes, exactly, only_tensor, same_dtype, sizes, tensor
 from .definition import Attrs, OpDef, SignatureError, Structure
+from .tangents import linear
 
 Rule = Sequence[Any]
 
@@ -141,6 +142,7 @@ slide = OpDef(
     signature=_slide_type,
     reference=_slide,
     gradient=_slide_gradient,
+    tangent=linear(),
     structure=Structure.MOVEMENT,
     doc="Windows over an axis: element i of the first of `axes` at position r along the second is "
     "element ``i * stride + r * dilation`` of the operand there.",
@@ -151,6 +153,7 @@ unslide = OpDef(
     signature=_unslide_type,
     reference=_unslide,
     gradient=_unslide_gradient,
+    tangent=linear(),
     structure=Structure.MOVEMENT,
     doc="The transpose of slide: element i at position r goes to ``i * stride + r * dilation``, "
     "all other elements are the fill.",

@@ -108,11 +108,17 @@ def _sort_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
     return [along_rows(emit, cts[0], emit.argsort(places))]
 
 
+def _sort_tangent(emit: Any, node: Any, tangents: Rule) -> Rule:
+    """Each tangent goes where its element went."""
+    return [along_rows(emit, tangents[0], emit.argsort(node.operands[0]))]
+
+
 sort = OpDef(
     name="sort",
     signature=_sort_type,
     reference=_sort,
     gradient=_sort_gradient,
+    tangent=_sort_tangent,
     structure=Structure.SORT,
     facts=Facts(idempotent=True),
     doc="The rows of the last axis in ascending order: stable, NaN last.",

@@ -18,14 +18,13 @@ Conventions:
 
 Invariants: nothing here recurses; work is linear in the nodes between inputs and outputs; a node
 made for the gradient of another has its place in the user's program and its device.
-Not here: the rules (with their ops), branches and loops (flow.py), what depends on what (reach.py),
-which outputs a user may differentiate (frontend).
+Not here: the rules (with their ops), forward mode (jvp.py), branches and loops (flow.py), what
+depends on what (reach.py), which outputs a user may differentiate (frontend).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..dims import Size
@@ -143,7 +142,7 @@ class _Reverse:
 
     def step(self, node: Node) -> None:
         """Carry the cotangents of a node's results to its operands."""
-        with _standing_at(self._builder, node):
+        with self._builder.standing_at(node):
             arrived = [self.cotangent(result) for result in node.results]
             if all(cotangent is None for cotangent in arrived):
                 return
@@ -203,17 +202,6 @@ class _Reverse:
         nothing = builder.constant(0, made.tensor.dtype)
         kept: Value = builder.emit("select", (silent, nothing, made))
         return kept
-
-
-@contextmanager
-def _standing_at(builder: Builder, node: Node) -> Iterator[None]:
-    """Make nodes with the place and device of `node`."""
-    saved = builder.location, builder.device, builder._locate
-    builder.location, builder.device, builder._locate = node.location, node.device, None
-    try:
-        yield
-    finally:
-        builder.location, builder.device, builder._locate = saved
 
 
 def _is_select(value: Value) -> bool:

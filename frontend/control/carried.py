@@ -46,7 +46,7 @@ class Carried:
         leaves, tree = flatten(initial)
         made = cls(name, [read(leaf) for leaf in leaves], tree)
         made.values = [value_of(leaf) for leaf in made.leaves]
-        made.kinds = [_kind(leaf) for leaf in made.leaves]
+        made.kinds = [kind_of(leaf) for leaf in made.leaves]
         return made
 
     def handed(self) -> list[Handed]:
@@ -109,7 +109,7 @@ class Carried:
         return self.tree.rebuild(leaves)
 
 
-def _kind(leaf: Any) -> str | type:
+def kind_of(leaf: Any) -> str | type:
     """How a body sees a carried leaf."""
     if type(leaf) is TracedNumber:
         return leaf.kind
