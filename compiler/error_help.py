@@ -49,6 +49,13 @@ HELP: Mapping[str, str] = {
     "TM121": "A tangent has the structure, dtype and shape of the argument it is the change of, a "
     "cotangent those of the result; None stands for integers and bools. Convert it with "
     "`.astype(...)`, or make it with `np.ones_like` and its like.",
+    "TM122": "`tm.vmap` takes lanes along one axis of each mapped argument (`in_axes`, by "
+    "argument), and these axes have one size. None in `in_axes` is for an argument without lanes; "
+    "at least one has them. `out_axes` says where the axis goes in each result.",
+    "TM123": "What is mapped over lanes may write to arrays of its own, and give a Variable one "
+    "value for all lanes (`count.assign_add(1)`, draws of a generator). A value that differs "
+    "between lanes is returned and reduced outside of `tm.vmap`; random numbers are drawn before a "
+    "branch or loop that lanes take differently.",
     "TM130": "Look the name up with `program.names(entry)`, or in the store the variable belongs "
     "to; the message names the nearest ones.",
     # operands

@@ -233,6 +233,8 @@ _ROWS: Mapping[str, Code] = {
     "TM113": Code(UnsupportedError, "Something cannot be exported as a C library."),
     "TM120": Code(GradientError, "A gradient was asked for of something that has none."),
     "TM121": Code(GradientError, "A tangent or cotangent does not fit what it belongs to."),
+    "TM122": Code(ArgError, "Axes to map over are missing, out of range or of other sizes."),
+    "TM123": Code(UnsupportedError, "Something has no meaning for several lanes."),
     "TM130": Code(UnknownName, "A name that the program or store does not have."),
     # operands: shapes, element types, axes, indices, arguments, limits
     "TM201": Code(ArgError, "An op got the wrong number or kind of operands."),

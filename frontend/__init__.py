@@ -44,8 +44,11 @@ if TYPE_CHECKING:
     from .program import Program as Program
     from .program import Spec as Spec
     from .switches import disable_jit as disable_jit
+    from .transforms.derivatives import hessian as hessian
+    from .transforms.derivatives import jacobian as jacobian
     from .transforms.forward import jvp as jvp
     from .transforms.forward import linearize as linearize
+    from .transforms.lanes import vmap as vmap
     from .transforms.reverse import vjp as vjp
     from .variable import Variable as Variable
 
@@ -70,8 +73,11 @@ _HOMES = {
     "stop_gradient": "differentiation",
     "value_and_grad": "differentiation",
     "jvp": "transforms.forward",
+    "jacobian": "transforms.derivatives",
+    "hessian": "transforms.derivatives",
     "linearize": "transforms.forward",
     "vjp": "transforms.reverse",
+    "vmap": "transforms.lanes",
     "top_k": "ordering",
     "unique": "ordering",
     "nonzero": "locating",

@@ -15,6 +15,7 @@ import numpy as np
 from ..dims import product
 from ..types import BF16, TensorType, Type
 from .attributes import count, distinct_axes, dtype_kind, equal_sizes, exactly, same_dtype, tensor
+from .batching import Each, Lanes, Operands, moved_axis
 from .definition import Attrs, OpDef, SignatureError, Structure
 from .record import conjugate
 from .shaping import inverse
@@ -120,12 +121,39 @@ def _operand_gradient(
     return emit.transpose(made, perm=inverse(mine))
 
 
+def _contract_lanes(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
+    axes, batch, place = lanes_among_axes(node, operands)
+    a, b = operands
+    made = emit.contract(a.value, b.value, axes=axes, batch=batch)
+    return [Each(moved_axis(emit, made, place, 0), True)]
+
+
+def lanes_among_axes(node: Any, operands: Operands) -> tuple[Pairs, Pairs, int]:
+    """Of two operands' pairs of axes: `axes` and `batch` where lanes are a batch pair, or a free
+    axis of the operand that has them; and where they are in the result."""
+    a, b = operands
+    axes = shifted_pairs(node.attrs["axes"], operands)
+    batch = shifted_pairs(node.attrs["batch"], operands)
+    if a.own and b.own:
+        return axes, ((0, 0), *batch), 0
+    windows = len(node.attrs.get("windows", ()))
+    free_a = a.rank - len(axes) - len(batch) - windows
+    return axes, batch, len(batch) + (0 if a.own else free_a)
+
+
+def shifted_pairs(pairs: Pairs, operands: Operands) -> Pairs:
+    """Pairs of axes behind the lanes that operands have."""
+    a, b = operands
+    return tuple([(i + a.own, j + b.own) for i, j in pairs])
+
+
 contract = OpDef(
     name="contract",
     signature=_contract_type,
     reference=_contract,
     gradient=_contract_gradient,
     tangent=bilinear,
+    batching=_contract_lanes,
     canonical=_sorted_pairs,
     structure=Structure.CONTRACTION,
     doc="Sums of products: pairs in `axes` are summed, pairs in `batch` run together, all other "

@@ -27,7 +27,8 @@ from ..dims import Size, dim_text, floor_divide
 from ..records import dataclass
 from ..types import BF16, TensorType, Type
 from .attributes import count, distinct_axes, dtype_kind, equal_sizes, exactly, same_dtype, tensor
-from .contraction import Pairs, free_axes, pairs_of
+from .batching import Each, Lanes, Operands, moved_axis
+from .contraction import Pairs, free_axes, lanes_among_axes, pairs_of
 from .definition import Attrs, OpDef, SignatureError, Structure
 from .record import conjugate
 from .shaping import flip, inverse, zeros_like
@@ -281,12 +282,21 @@ def _by_weights(emit: Any, node: Any, ct: Any) -> Any:
     return emit.transpose(made, perm=inverse(mine))
 
 
+def _convolve_lanes(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
+    axes, batch, place = lanes_among_axes(node, operands)
+    a, b = operands
+    windows = tuple([(i + a.own, j + b.own, *rest) for i, j, *rest in node.attrs["windows"]])
+    made = emit.convolve(a.value, b.value, axes=axes, batch=batch, windows=windows)
+    return [Each(moved_axis(emit, made, place, 0), True)]
+
+
 convolve = OpDef(
     name="convolve",
     signature=_convolve_type,
     reference=_convolve,
     gradient=_convolve_gradient,
     tangent=bilinear,
+    batching=_convolve_lanes,
     canonical=_sorted_pairs,
     structure=Structure.CONTRACTION,
     doc="A contraction that sees axes of its first operand through windows: pairs in `axes` are "

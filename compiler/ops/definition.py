@@ -84,8 +84,9 @@ class Facts:
 
 
 class Emitter(Protocol):
-    """What a gradient rule writes with: one method per op, named as the op."""
+    """What rules write with: one method per op, named as the op; `emit` for an op's record."""
 
+    def emit(self, op: Any, operands: Sequence[Any], attrs: Attrs) -> Any: ...
     def __getattr__(self, op: str) -> Callable[..., Any]: ...
 
 
@@ -99,6 +100,10 @@ Gradient = Callable[..., Sequence[Any]]
 # `node` has what a node has: op, operands, attrs, results, location. Rules of elementwise ops may
 # answer with less than the shape of the result; the transform repeats it.
 Tangent = Callable[..., Sequence[Any]]
+
+# rule(emit, node, operands, lanes) -> one `Each` per result: see batching.py. Asked where lanes
+# differ in an operand, or where the op can fail and not all lanes are active.
+Batching = Callable[..., Sequence[Any]]
 
 # rule(emit, operands, attrs) -> a value (or one per result) that means the same in the op's one
 # canonical form, or None where the node already is in it. The builder asks, types are judged.
@@ -136,6 +141,7 @@ class OpDef:
     scalar: the body in the scalar language, for elementwise ops (takes `Scalar`s).
     gradient: reverse rule, None where the op has none.
     tangent: forward rule, None where the op has none.
+    batching: the same for many lanes at once, None for ops that are never mapped over.
     canonical: rewrites other spellings of one meaning as nodes are made.
     ufunc: name of the NumPy ufunc that users call for it, where there is one.
     routine: what computes it, for library ops.
@@ -151,6 +157,7 @@ class OpDef:
     scalar: Callable[..., Any] | None = None
     gradient: Gradient | None = None
     tangent: Tangent | None = None
+    batching: Batching | None = None
     canonical: Canonical | None = None
     facts: Facts = field(default_factory=Facts)
     ufunc: str | None = None

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..types import TOKEN, DType, Type
 from .attributes import dtype_kind, exactly, only_tensor, tensor
+from .batching import Each, Lanes, Operands
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
 
 _OF_CHECKS: Mapping[str, type] = {"dtype": DType, "raises": str, "arguments": str}
@@ -80,10 +81,23 @@ def _print(*arrays: Any, text: str) -> str:
     return fill(text, arrays)
 
 
+def _check_lanes(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
+    """Of lanes that are active."""
+    values = [lanes.harmless(emit, each, True).value for each in operands]
+    return [Each(emit.emit(node.op, values, node.attrs), False)]
+
+
+def _print_lanes(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
+    """All lanes at once, as one array."""
+    values = [each.value for each in operands]
+    return [Each(emit.emit(node.op, values, node.attrs), False)]
+
+
 check = OpDef(
     name="check",
     signature=_check_type,
     reference=_check,
+    batching=_check_lanes,
     structure=Structure.EFFECT,
     facts=Facts(can_fail=True, differentiable=False),
     doc="Fail the whole call with the error `code` unless every element is true. `dtype`, where it "
@@ -95,6 +109,7 @@ print_ = OpDef(
     name="print",
     signature=_print_type,
     reference=_print,
+    batching=_print_lanes,
     structure=Structure.EFFECT,
     facts=Facts(differentiable=False),
     doc="Show `text`, each {} or {:spec} of it replaced by an operand, in program order.",

@@ -20,6 +20,7 @@ from ..dims import Size, product
 from ..types import I64, TOKEN, TensorType, Type
 from .attributes import distinct_axes, equal_shapes, just, same_dtype, tensor
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
+from .gather_batching import of_gather, of_scatter
 from .shaping import filled, zeros_like
 from .signature import broadcast_shapes
 from .tangents import linear
@@ -162,6 +163,7 @@ gather = OpDef(
     reference=_gather,
     gradient=_gather_gradient,
     tangent=linear(0),
+    batching=of_gather,
     structure=Structure.GATHER,
     facts=Facts(can_fail=True),
     doc="Elements of the first operand at the index arrays, which stand for `axes`.",
@@ -173,6 +175,7 @@ scatter = OpDef(
     reference=_scatter,
     gradient=_scatter_gradient,
     tangent=linear(0, 1),
+    batching=of_scatter,
     structure=Structure.SCATTER,
     facts=Facts(can_fail=True),
     doc="The first operand with the second written at the index arrays, which stand for `axes`. "
@@ -185,6 +188,7 @@ scatter_add = OpDef(
     reference=_scatter_add,
     gradient=_scatter_add_gradient,
     tangent=linear(0, 1),
+    batching=of_scatter,
     structure=Structure.SCATTER,
     facts=Facts(can_fail=True),
     doc="The first operand with the second added at the index arrays, which stand for `axes`, "

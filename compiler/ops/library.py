@@ -24,6 +24,7 @@ from ..types import C64, C128, F32, F64, I32, TOKEN, U64, DType, TensorType, Typ
 from . import library_gradients as gradients
 from . import library_tangents as tangents
 from .attributes import exactly, sizes, tensor
+from .batching import Each, Lanes, Operands, aligned, same
 from .definition import (
     Attrs,
     Facts,
@@ -142,10 +143,34 @@ def _op(
         structure=Structure.LIBRARY,
         gradient=gradient,
         tangent=tangent,
+        batching=_problems,
         facts=Facts(can_fail=bool(failure)),
         routine=routine,
         failure=failure or "TM230",
     )
+
+
+def _problems(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
+    """Lanes are further problems. What all of them share is repeated, but for what all problems
+    share in one lane already."""
+    table, *arrays = operands
+    if not any(each.own for each in arrays):
+        made = emit.emit(node.op, [each.value for each in operands], node.attrs)
+        return [Each(value, False) for value in (made if isinstance(made, tuple) else (made,))]
+    cores = node.op.routine.takes
+    leading = arrays[0].value.type.shape[arrays[0].own : arrays[0].rank + arrays[0].own]
+    batch = leading[: len(leading) - len(cores[0])]
+    values = [table.value]
+    for at, (each, core) in enumerate(zip(arrays, cores)):
+        if at and not each.own and each.rank == len(core):
+            values.append(each.value)
+            continue
+        own = each.value.type.shape[len(each.value.type.shape) - len(core) :]
+        value = aligned(emit, each, len(batch) + len(core))
+        values.append(emit.broadcast_to(value, shape=(lanes.size, *batch, *own)))
+    tokens = [not isinstance(result.type, TensorType) for result in node.results]
+    made = same(emit, node, values)
+    return [Each(each.value, not token) for each, token in zip(made, tokens)]
 
 
 def _cores(text: str) -> tuple[tuple[str, ...], ...]:

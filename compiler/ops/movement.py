@@ -7,8 +7,8 @@ or 1 have step 1, those of size 0 start 0.
 Invariants: canonical forms: no op that leaves its operand as it is, no reshape of a reshape,
 transpose of a transpose, broadcast of a broadcast or slice of a slice; a move of one repeated
 number is that number repeated.
-Not here: gradients (movement_gradients.py); expand_dims, squeeze, stack, split, roll, tile,
-repeat, flip: compositions.
+Not here: rules of transforms (movement_gradients.py, movement_batching.py); expand_dims, squeeze,
+stack, split, roll, tile, repeat, flip: compositions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from ..dims import Size, dim_text, product
 from ..types import TensorType, Type
+from . import movement_batching as batching
 from . import movement_gradients as gradients
 from .attributes import (
     count,
@@ -292,6 +293,7 @@ reshape = OpDef(
     reference=lambda x, shape: np.reshape(x, shape),
     gradient=gradients.of_reshape,
     tangent=linear(),
+    batching=batching.of_reshape,
     canonical=_canonical_reshape,
     structure=Structure.MOVEMENT,
     doc="The same elements, in C order, under another shape.",
@@ -303,6 +305,7 @@ transpose = OpDef(
     reference=lambda x, perm: np.transpose(x, perm),
     gradient=gradients.of_transpose,
     tangent=linear(),
+    batching=batching.of_transpose,
     canonical=_canonical_transpose,
     structure=Structure.MOVEMENT,
     doc="Axes in another order: axis i of the result is axis `perm[i]` of the operand.",
@@ -314,6 +317,7 @@ broadcast_to = OpDef(
     reference=lambda x, shape: np.broadcast_to(x, shape),
     gradient=gradients.of_broadcast,
     tangent=linear(),
+    batching=batching.of_broadcast,
     canonical=_canonical_broadcast,
     structure=Structure.MOVEMENT,
     doc="Repeat along new leading axes and axes of size 1.",
@@ -325,6 +329,7 @@ slice_ = OpDef(
     reference=lambda x, size, start, step: x[_slices(start, size, step)],
     gradient=gradients.of_slice,
     tangent=linear(),
+    batching=batching.of_slice,
     canonical=_canonical_slice,
     structure=Structure.MOVEMENT,
     doc="A region of the operand: `size[i]` elements from `start[i]` by `step[i]`, backwards for "
@@ -337,6 +342,7 @@ concatenate = OpDef(
     reference=lambda *arrays, axis: np.concatenate(arrays, axis),
     gradient=gradients.of_concatenate,
     tangent=linear(),
+    batching=batching.of_concatenate,
     canonical=lambda emit, operands, attrs: operands[0] if len(operands) == 1 else None,
     structure=Structure.MOVEMENT,
     doc="The operands one after another along `axis`.",
@@ -348,6 +354,7 @@ pad = OpDef(
     reference=_pad,
     gradient=gradients.of_pad,
     tangent=linear(),
+    batching=batching.of_pad,
     canonical=_canonical_pad,
     structure=Structure.MOVEMENT,
     doc="The operand with `low` fills before and `high` after it, per axis.",
@@ -359,6 +366,7 @@ update_slice = OpDef(
     reference=_update,
     gradient=gradients.of_update,
     tangent=linear(),
+    batching=batching.of_update,
     canonical=_canonical_update,
     structure=Structure.MOVEMENT,
     doc="The first operand with a region replaced by the second, whose shape is the region's.",

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..types import BF16, C64, C128, F16, F32, DType
+from .batching import elementwise as batch_elementwise
 from .definition import Canonical, Facts, Gradient, OpDef, Signature, Tangent
 from .scalar import Scalar, convert
 from .signature import Loop, elementwise, loops_of
@@ -65,6 +66,7 @@ def record(
         scalar=scalar if exact_halves else halves_in_f32(scalar),
         gradient=gradient,
         tangent=tangent or (pointwise(gradient) if gradient else None),
+        batching=batch_elementwise,
         canonical=canonical,
         facts=facts or (Facts() if gradient else Facts(differentiable=False)),
         ufunc=ufunc.__name__ if ufunc else None,

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..types import BF16, I64, TensorType, Type
 from .attributes import distinct_axes, dtype_kind, just, one_axis, only_tensor
+from .batching import shifted
 from .definition import (
     Attrs,
     Canonical,
@@ -286,6 +287,7 @@ def _reduction(
         structure=Structure.REDUCTION,
         gradient=gradient,
         tangent=tangent,
+        batching=shifted("axes"),
         canonical=None if signature is _index_type else canonical,
         facts=facts,
     )
@@ -347,6 +349,7 @@ REDUCTION: tuple[OpDef, ...] = (
         reference=_running(np.cumsum),
         gradient=_cumsum_gradient,
         tangent=linear(),
+        batching=shifted("axis"),
         structure=Structure.SCAN,
         doc="Each element and all before it along `axis`, added from left to right.",
     ),
@@ -356,6 +359,7 @@ REDUCTION: tuple[OpDef, ...] = (
         reference=_running(np.cumprod),
         gradient=_cumprod_gradient,
         tangent=_cumprod_tangent,
+        batching=shifted("axis"),
         structure=Structure.SCAN,
         doc="Each element and all before it along `axis`, multiplied from left to right.",
     ),

@@ -19,6 +19,7 @@ import numpy as np
 from ..dims import Size, dim_text
 from ..types import TensorType, Type
 from .attributes import count, distinct_axes, exactly, only_tensor, same_dtype, sizes, tensor
+from .batching import Each, Lanes, Operands, same, shifted
 from .definition import Attrs, OpDef, SignatureError, Structure
 from .tangents import linear
 
@@ -137,12 +138,30 @@ def _as(make: Any, node: Any, like: Any, *operands: Any) -> Any:
     )
 
 
+def _unslide_lanes(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Rule:
+    """Fills of their own are chosen where no window has put anything."""
+    x, fill = operands
+    axes = {"axes": tuple([axis + 1 for axis in node.attrs["axes"]])}
+    rows = lanes.spread(emit, x)
+    if not fill.own:
+        return same(emit, node, [rows, fill.value], axes)
+    dtype = rows.type.dtype
+    zero, one = emit.constant(0, dtype), emit.constant(1, dtype)
+    (made,) = same(emit, node, [rows, zero], axes)
+    ones = emit.broadcast_to(one, shape=rows.type.shape)
+    (inside,) = same(emit, node, [ones, zero], axes)
+    outside = emit.reshape(fill.value, shape=(lanes.size, *[1] * x.rank))
+    chosen = emit.select(emit.not_equal(inside.value, zero), made.value, outside)
+    return [Each(chosen, True)]
+
+
 slide = OpDef(
     name="slide",
     signature=_slide_type,
     reference=_slide,
     gradient=_slide_gradient,
     tangent=linear(),
+    batching=shifted("axes"),
     structure=Structure.MOVEMENT,
     doc="Windows over an axis: element i of the first of `axes` at position r along the second is "
     "element ``i * stride + r * dilation`` of the operand there.",
@@ -154,6 +173,7 @@ unslide = OpDef(
     reference=_unslide,
     gradient=_unslide_gradient,
     tangent=linear(),
+    batching=_unslide_lanes,
     structure=Structure.MOVEMENT,
     doc="The transpose of slide: element i at position r goes to ``i * stride + r * dilation``, "
     "all other elements are the fill.",

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..types import BF16, I64, TensorType, Type
 from .attributes import count, dtype_kind, exactly, only_tensor, same_dtype, tensor
+from .batching import Each, Lanes, Operands, aligned, as_it_is
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
 
 Rule = Sequence[Any]
@@ -113,12 +114,32 @@ def _sort_tangent(emit: Any, node: Any, tangents: Rule) -> Rule:
     return [along_rows(emit, tangents[0], emit.argsort(node.operands[0]))]
 
 
+def _search_lanes(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
+    """In rows of their own all elements are compared, which takes no memory but the time."""
+    row, wanted = operands
+    if not row.own:
+        return as_it_is(emit, node, operands, lanes)
+    elements = aligned(emit, row, wanted.rank + 1)
+    shape = wanted.value.type.shape
+    numbers = emit.reshape(wanted.value, shape=(*shape, 1))
+    is_left = node.attrs["side"] == "left"
+    before = (emit.less if is_left else emit.less_equal)(elements, numbers)
+    if elements.type.dtype.is_float:  # NaN comes after everything, and is equal to itself
+        last = emit.isnan(numbers)
+        if is_left:
+            last = emit.logical_and(last, emit.logical_not(emit.isnan(elements)))
+        before = emit.logical_or(before, last)
+    made = emit.sum(emit.cast(before, dtype=I64), axes=(wanted.rank + 1,))
+    return [Each(made, True)]
+
+
 sort = OpDef(
     name="sort",
     signature=_sort_type,
     reference=_sort,
     gradient=_sort_gradient,
     tangent=_sort_tangent,
+    batching=as_it_is,
     structure=Structure.SORT,
     facts=Facts(idempotent=True),
     doc="The rows of the last axis in ascending order: stable, NaN last.",
@@ -128,6 +149,7 @@ argsort = OpDef(
     name="argsort",
     signature=_argsort_type,
     reference=_argsort,
+    batching=as_it_is,
     structure=Structure.SORT,
     facts=Facts(differentiable=False),
     doc="Where the elements of each row of the last axis stand when it is sorted: the place of the "
@@ -138,6 +160,7 @@ searchsorted = OpDef(
     name="searchsorted",
     signature=_search_type,
     reference=_search,
+    batching=_search_lanes,
     structure=Structure.SORT,
     facts=Facts(differentiable=False),
     doc="How many elements of the sorted first operand come before each element of the second; "
@@ -148,6 +171,7 @@ greatest = OpDef(
     name="greatest",
     signature=_greatest_type,
     reference=_greatest,
+    batching=as_it_is,
     structure=Structure.SORT,
     facts=Facts(differentiable=False),
     doc="Where the `size` greatest elements of each row of the last axis stand, the greatest "

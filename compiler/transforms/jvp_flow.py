@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
-from ..ops.flow import cond, for_
+from ..ops.flow import cond
 from ..ops.shaping import zeros_like
 from ..types import TensorType
+from .loops import Form
 from .reach import tensors_of
 
 # pushforward(builder, graph, operands, tangents) of jvp.py.
@@ -57,17 +58,16 @@ def _loop(
     builder: Builder, node: Node, operands: Sequence[Value], tangents: Tangents, push: Push
 ) -> Pair:
     (region,) = node.regions
-    head = 2 if node.op is for_ else 0 if "stacked" in node.attrs else 1  # bounds; the condition
-    handed = 1 if node.op is for_ else 0  # the counter
-    yielded = 1 if head == 1 else 0  # the next condition
-    carried, stacked = node.attrs["carried"], node.attrs.get("stacked", 0)
+    form = Form.of(node)
+    head, handed, yielded = form.head, form.handed, form.yielded
+    carried, stacked = form.carried, form.stacked
     rest = head + carried + stacked
     rows = [at for at in range(head + carried, rest) if tangents[at] is not None]
     uses = [at for at in range(rest, len(operands)) if tangents[at] is not None]
     flows = [at for at in range(carried) if tangents[head + at] is not None]
     while True:
         moved = [*[head + at for at in flows], *rows, *uses]
-        body = _Both(region, [at - head + handed for at in moved], push)
+        body = _Both(region, [form.param(at) for at in moved], push)
         reached = [at for at in range(carried) if body.tangents[yielded + at] is not None]
         if set(reached) <= set(flows):
             break

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..compiled import jit
-from ..compiler.types import F32, F64, DType
+from ..compiler.types import F32, F64, U64, DType
 from ..lifted import counted
 from ..numpy.operands import array_of, is_traced, value_of, weak_type
 from ..runtime.store import VariableStore
+from ..tracing.lanes import lane_of
 from ..tracing.state import current, fail, require_dtype, running
-from ..tracing.tensor import fresh
+from ..tracing.tensor import fresh, result
 from ..variable import Variable
 from .arguments import as_u64, bounds_of, integer_type, shape_of
 
@@ -125,10 +126,14 @@ class Generator:
         key, counter = state[0], state[1]
         shape = shape if each == 1 else (*shape, each)
         count = math.prod(shape)
+        taken = as_u64(count)
+        lane = lane_of(trace)
+        if lane is not None:  # each lane's numbers stand where one draw of all would have them
+            number, lanes = [result(trace, trace.cast(value, U64)) for value in lane]
+            counter, taken = counter + number * taken, taken * lanes
         index = counted(count, np.uint64) + counter
         drawn = trace.emit("philox", value_of(index), value_of(key))
-        taken = counter + as_u64(count)
-        self.state.assign(np.stack([key, taken]))
+        self.state.assign(np.stack([key, state[1] + taken]))
         return np.reshape(fresh(trace, drawn), shape)
 
     def _random(self, shape: tuple[Any, ...], dtype: Any) -> Any:

@@ -9,6 +9,7 @@ Not here: what user code sees (tensor.py, number.py, integer.py), the meaning of
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -128,6 +129,7 @@ class Trace:
     is_trip: bool = False  # of a Python `for`, whose trips could also run while tracing
     loop: str | None = None  # what a trip of a Python loop is: "graph", "trial" or "now"
     regional: dict[int, Any] = field(default_factory=dict)  # of a region: memory around it
+    lanes: Any = None  # of a function that is mapped: see lanes.py
     _fixed_leaves: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -382,10 +384,8 @@ def _checked(number: int, dtype: DType) -> Any:
 
 
 def _item(place: Any, key: Any) -> Any:
-    try:
+    with contextlib.suppress(LookupError):  # the function took it out
         return place[key]
-    except LookupError:  # the function took it out
-        return None
 
 
 def _part(size: Dim, sign: int) -> Size:

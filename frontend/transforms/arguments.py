@@ -8,7 +8,7 @@ Not here: tangents (fitting.py).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from ..numpy.operands import is_traced, value_of
 from ..tracing.regions import Handed, Regions
 from ..tracing.state import Trace
 from .inner import Inner, handed
+
+Together = Callable[[Sequence[Any]], tuple[Sequence[Any], Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,26 @@ class Arguments:
         return [self.values[at] for at in self.smooth]
 
     def trace(
-        self, trace: Trace, regions: Regions, name: str, function: Callable[..., Any]
+        self,
+        trace: Trace,
+        regions: Regions,
+        name: str,
+        function: Callable[..., Any],
+        together: Together | None = None,
     ) -> Inner:
-        """The function, traced with these as its parameters."""
+        """The function, traced with these as its parameters. together: makes all arguments and
+        keywords of these, where there are others."""
         ways = paths(self.tree)
         params: dict[int, Handed] = {
             at: handed(path_text(ways[at]).strip(".[]'") or "x", self.leaves[at])
             for at in self.smooth
         }
-        return Inner(trace, regions, name, function, self.leaves, self.tree, params)
+
+        def rebuild(leaves: list[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+            own = self.tree.rebuild(leaves)
+            return (own, {}) if together is None else together(own)
+
+        return Inner(trace, regions, name, function, self.leaves, rebuild, params)
 
     def rebuild(self, by_place: Sequence[Any]) -> Any:
         """Something for each place that is differentiated by, nested as the arguments; None for

@@ -30,13 +30,17 @@ from ..tracing.source import take_for_user_code
 from ..tracing.state import Trace, fail
 from ..tracing.tensor import fresh
 
+Rebuild = Callable[[list[Any]], tuple[Sequence[Any], Mapping[str, Any]]]
+
 _MOST_TRACES = 5  # Variables found by the way settle before that
 
 
 class Inner:
     """See the module.
 
-    handed: what the parameters are, one for each leaf that is None in `arguments`' leaves.
+    leaves, rebuild: the arguments, and what makes (args, keywords) of their leaves. handed: what
+    the parameters are, by the place of the leaf they stand for. further: parameters that the
+    function does not see, which `begin` is given.
     """
 
     def __init__(
@@ -46,9 +50,10 @@ class Inner:
         name: str,
         function: Callable[..., Any],
         leaves: Sequence[Any],
-        tree: Tree,
+        rebuild: Rebuild,
         handed: Mapping[int, Handed],
-        keywords: Mapping[str, Any] | None = None,
+        further: Sequence[Handed] = (),
+        begin: Callable[[Trace, list[Any]], None] | None = None,
     ) -> None:
         self.trace = trace
         self.leaves: list[Any] = []
@@ -61,12 +66,15 @@ class Inner:
             given = [_own(inner, leaf) for leaf in leaves]
             for place, item in zip(handed, items):
                 given[place] = item
-            self.leaves, self.tree = flatten(run(*tree.rebuild(given), **(keywords or {})))
+            if begin is not None:
+                begin(inner, items[len(handed) :])
+            args, keywords = rebuild(given)
+            self.leaves, self.tree = flatten(run(*args, **keywords))
             return [value_of(read(leaf)) for leaf in self.leaves]
 
         for _ in range(_MOST_TRACES):
             known = list(self.variables.values())
-            self.region: Region = regions.trace(name, list(handed.values()), body, known)
+            self.region: Region = regions.trace(name, [*handed.values(), *further], body, known)
             found = {n: v for n, v in self.region.assigned.items() if n not in self.variables}
             self.variables.update(found)
             if not found:
