@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from .program import Program as Program
     from .program import Spec as Spec
     from .switches import disable_jit as disable_jit
+    from .transforms.custom import checkpoint as checkpoint
+    from .transforms.custom import custom_jvp as custom_jvp
+    from .transforms.custom import custom_vjp as custom_vjp
     from .transforms.derivatives import hessian as hessian
     from .transforms.derivatives import jacobian as jacobian
     from .transforms.forward import jvp as jvp
@@ -73,6 +76,9 @@ _HOMES = {
     "stop_gradient": "differentiation",
     "value_and_grad": "differentiation",
     "jvp": "transforms.forward",
+    "checkpoint": "transforms.custom",
+    "custom_jvp": "transforms.custom",
+    "custom_vjp": "transforms.custom",
     "jacobian": "transforms.derivatives",
     "hessian": "transforms.derivatives",
     "linearize": "transforms.forward",

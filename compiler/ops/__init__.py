@@ -14,6 +14,7 @@ from .contraction import CONTRACTION
 from .convolution import CONVOLUTION
 from .creation import CREATION
 from .definition import OpDef, collect
+from .derivative import DERIVATIVE
 from .effect import EFFECT
 from .elementwise import ELEMENTWISE
 from .flow import FLOW
@@ -46,6 +47,7 @@ ALL: Mapping[str, OpDef] = MappingProxyType(
             EFFECT,
             STRUCTURAL,
             FLOW,
+            DERIVATIVE,
             TRANSFER,
         )
     )

@@ -79,7 +79,9 @@ class Facts:
     involution: bool = False  # f(f(x)) is x
     monotone: bool = False
     can_fail: bool = False  # yields a check token: bounds, domain
-    transparent: bool = False  # the result is the operand; only transforms tell them apart
+    # The result is the operand, or what the first region makes of the operands; only transforms
+    # tell them apart.
+    transparent: bool = False
     differentiable: bool = True  # False: the gradient is zero or undefined everywhere
 
 

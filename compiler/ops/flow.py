@@ -38,49 +38,51 @@ _COUNTER = TensorType(I64, ())
 
 def _cond_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     _tensors(operands, 1)
-    regions = _regions(attrs, 2)
+    regions = regions_of(attrs, 2)
     _expect("the condition", operands[0], _FLAG)
     for region in regions:
-        _takes(region, operands[1:])
-    left, right = (_yields(region) for region in regions)
+        taken(region, operands[1:])
+    left, right = (yielded(region) for region in regions)
     if left != right:
-        raise SignatureError("TM260", f"has branches that give {_text(left)} and {_text(right)}")
-    return (*left, *_token(regions))
+        raise SignatureError(
+            "TM260", f"has branches that give {text_of(left)} and {text_of(right)}"
+        )
+    return (*left, *token_of(regions))
 
 
 def _while_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     _tensors(operands, 1)
-    regions = _regions(attrs, 1, "carried")
+    regions = regions_of(attrs, 1, "carried")
     carried = _split(operands[1:], attrs["carried"])
     _expect("the condition", operands[0], _FLAG)
-    _takes(regions[0], operands[1:])
-    _carries(_yields(regions[0]), (_FLAG, *carried))
-    return (*carried, *_token(regions))
+    taken(regions[0], operands[1:])
+    _carries(yielded(regions[0]), (_FLAG, *carried))
+    return (*carried, *token_of(regions))
 
 
 def _for_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     _tensors(operands, 2)
-    regions = _regions(attrs, 1, "carried")
+    regions = regions_of(attrs, 1, "carried")
     carried = _split(operands[2:], attrs["carried"])
     for bound in operands[:2]:
         _expect("a bound", bound, _COUNTER)
-    _takes(regions[0], (_COUNTER, *operands[2:]))
-    _carries(_yields(regions[0]), carried)
-    return (*carried, *_token(regions))
+    taken(regions[0], (_COUNTER, *operands[2:]))
+    _carries(yielded(regions[0]), carried)
+    return (*carried, *token_of(regions))
 
 
 def _scan_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     _tensors(operands, 0)
-    regions = _regions(attrs, 1, "carried", "length", "reverse", "stacked")
+    regions = regions_of(attrs, 1, "carried", "length", "reverse", "stacked")
     (length,) = sizes((attrs["length"],), "length")
     carried = _split(operands, attrs["carried"])
     rest = operands[len(carried) :]
     rows = [_row(stack, length) for stack in _split(rest, attrs["stacked"])]
-    _takes(regions[0], (*carried, *rows, *rest[len(rows) :]))
-    made = _yields(regions[0])
+    taken(regions[0], (*carried, *rows, *rest[len(rows) :]))
+    made = yielded(regions[0])
     _carries(made[: len(carried)], carried)
     stacks = [TensorType(t.dtype, (length, *t.shape)) for t in made[len(carried) :]]
-    return (*carried, *stacks, *_token(regions))
+    return (*carried, *stacks, *token_of(regions))
 
 
 # -- what signatures ask
@@ -88,10 +90,11 @@ def _scan_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _tensors(operands: Sequence[Type], least: int) -> None:
     if len(operands) < least or not all(isinstance(t, TensorType) for t in operands):
-        raise SignatureError("TM201", f"needs {least} or more arrays, got {_text(operands)}")
+        raise SignatureError("TM201", f"needs {least} or more arrays, got {text_of(operands)}")
 
 
-def _regions(attrs: Attrs, count: int, *keys: str) -> tuple[RegionType, ...]:
+def regions_of(attrs: Attrs, count: int, *keys: str) -> tuple[RegionType, ...]:
+    """The types of as many regions. Raises SignatureError for others, or other attributes."""
     if attrs.keys() != {"regions", *keys} or len(attrs["regions"]) != count:
         wanted = ", ".join(keys) or "no attribute"
         raise SignatureError("TM203", f"takes {count} regions and the attributes {wanted}")
@@ -122,28 +125,32 @@ def _expect(what: str, got: Type, wanted: Type) -> None:
         raise SignatureError("TM260", f"needs {wanted} as {what}, got {got}")
 
 
-def _takes(region: RegionType, wanted: Sequence[Type]) -> None:
+def taken(region: RegionType, wanted: Sequence[Type]) -> None:
+    """Raise SignatureError for a region of other parameters."""
     if region.params != tuple(wanted):
         raise SignatureError(
-            "TM203", f"has a region of {_text(region.params)}, its operands are {_text(wanted)}"
+            "TM203", f"has a region of {text_of(region.params)}, its operands are {text_of(wanted)}"
         )
 
 
-def _yields(region: RegionType) -> tuple[TensorType, ...]:
+def yielded(region: RegionType) -> tuple[TensorType, ...]:
+    """The tensors that a region gives."""
     return tuple([t for t in region.results if isinstance(t, TensorType)])
 
 
 def _carries(made: Sequence[Type], carried: Sequence[Type]) -> None:
     if tuple(made) != tuple(carried):
-        raise SignatureError("TM260", f"carries {_text(carried)}, a trip gives {_text(made)}")
+        raise SignatureError("TM260", f"carries {text_of(carried)}, a trip gives {text_of(made)}")
 
 
-def _token(regions: Sequence[RegionType]) -> tuple[Type, ...]:
+def token_of(regions: Sequence[RegionType]) -> tuple[Type, ...]:
+    """One token if a region has effects."""
     seen = any(not isinstance(t, TensorType) for region in regions for t in region.results)
     return (TOKEN,) if seen else ()
 
 
-def _text(types: Sequence[Type]) -> str:
+def text_of(types: Sequence[Type]) -> str:
+    """Types as errors name them."""
     return ", ".join(map(str, types)) or "nothing"
 
 

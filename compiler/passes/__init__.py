@@ -12,10 +12,12 @@ from .base import Pass
 from .dedupe import Dedupe
 from .fold import Fold
 from .fuse import Fuse
+from .inline import Inline
 from .prune import Prune
 from .simplify import Simplify
 
 PIPELINE: tuple[Pass, ...] = (
+    Inline(),  # first: all others look at nodes, and transforms are done
     Prune(),  # a trace records what its results never use: the rest should not be looked at
     Simplify(),  # before fold: numbers repeated over a shape become numbers
     Fold(),

@@ -85,7 +85,8 @@ def broadcast_last(builder: Builder, node: Node) -> Value | None:
 
 def seen_through(builder: Builder, node: Node) -> Value | None:
     """f(x) is x for a transparent op: what it meant to transforms is done when passes run."""
-    return node.operands[0] if node.op.facts.transparent else None
+    seen_through = node.op.facts.transparent and not node.regions
+    return node.operands[0] if seen_through else None
 
 
 def identity_operand(builder: Builder, node: Node) -> Value | None:

@@ -1,7 +1,7 @@
 """Gradients through control flow: what the cotangents of a branch's or loop's results become.
 
-A branch is taken again, for its gradient. A loop is run backwards by a scan over what each trip
-began with, which the loop is made to stack as it goes:
+A branch is taken again, for its gradient; so is what is marked to be computed again. A loop is run
+backwards by a scan over what each trip began with, which the loop is made to stack as it goes:
 
     c..., y... = scan c0..., s..., x...          forward; now also gives the stacks c[0..n-1]
     dc0..., dx..., ds... = scan dc..., 0..., c[0..n-1], s..., dy..., x...      reversed
@@ -12,7 +12,7 @@ a scan when it is differentiated, if how many trips it makes is known as a size.
 
 Invariants: a loop that is differentiated gives more results than before, and those it gave.
 Prints and checks happen in forward trips alone.
-Not here: straight lines (grad.py).
+Not here: straight lines (grad.py), derivatives that users write (custom.py).
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from ..ir.graph import Graph, Node, Value
 from ..ir.traversal import counted, needed
 from ..ops import ALL
 from ..ops.creation import constant
+from ..ops.derivative import custom_jvp, custom_vjp, recompute
 from ..ops.flow import cond, for_, scan
 from ..ops.movement import reshape
 from ..ops.shaping import zeros_like
 from ..records import replace
 from ..types import I64, TensorType
+from .custom import custom_jvp_cotangents, custom_vjp_cotangents
 from .reach import carried_between, carried_pairs, tensors_of
 
 # gradients(builder, outputs, inputs, cotangents) of grad.py, with the rules in use.
@@ -84,6 +86,29 @@ def _cond(
     ]  # fmt: skip
     operands = [node.operands[0], *[node.operands[at + 1] for at in kept], *arrived]
     made = builder.emit_all(cond, operands, {}, regions=regions)
+    return _spread(len(node.operands), dict(zip(places, made)))
+
+
+def _recompute(
+    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
+) -> Cotangents:
+    """In a scan of one trip: nothing in it is merged with what was computed before."""
+    (region,) = node.regions
+    places = [at for at, want in enumerate(wanted) if want]
+    arm = _Backward(region, gradients)
+    weights = [None if ct is None else arm.param("ct", ct.tensor) for ct in cts]
+    found = arm.of_params(weights, places)
+    arm.results = [arm.zero(arm.given[at]) if g is None else g
+                   for at, g in zip(places, found)]  # fmt: skip
+    used = arm.needed()
+    graph = arm.finish([*[arm.given[at] for at in used], *arm.added])
+    operands = [*[node.operands[at] for at in used], *[ct for ct in cts if ct is not None]]
+    once = {"carried": 0, "length": 1, "reverse": False, "stacked": 0}
+    stacks = builder.emit_all(scan, operands, once, regions=[graph])
+    made = [
+        builder.emit("reshape", (stack,), {"shape": node.operands[at].tensor.shape})
+        for at, stack in zip(places, stacks)
+    ]
     return _spread(len(node.operands), dict(zip(places, made)))
 
 
@@ -320,4 +345,11 @@ def _spread(count: int, found: Mapping[int, Value]) -> list[Value | None]:
     return [found.get(at) for at in range(count)]
 
 
-_RULES = {cond.name: _cond, for_.name: _for, scan.name: _scan}
+_RULES = {
+    cond.name: _cond,
+    for_.name: _for,
+    scan.name: _scan,
+    recompute.name: _recompute,
+    custom_vjp.name: custom_vjp_cotangents,
+    custom_jvp.name: custom_jvp_cotangents,
+}

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..errors import error
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
+from ..ops.derivative import custom_jvp, custom_vjp, recompute
 from ..ops.flow import cond
 from ..ops.shaping import zeros_like
 from ..types import TensorType
+from .custom import custom_jvp_tangents
 from .loops import Form
 from .reach import tensors_of
 
@@ -33,15 +36,25 @@ def flow_tangents(
     builder: Builder, node: Node, operands: Sequence[Value], tangents: Tangents, push: Push
 ) -> Pair:
     """A node of control flow on these operands: its results, and their tangents."""
-    rule = _cond if node.op is cond else _loop
+    if node.op is custom_vjp:
+        raise error(
+            "TM120",
+            "a function with a gradient of its own (custom_vjp) has no derivative forwards",
+            place=node.location,
+            hint="tm.custom_jvp gives a function a derivative for both modes",
+        )
+    if node.op is custom_jvp:
+        return custom_jvp_tangents(builder, node, operands, tangents)
+    rule = _regions if node.op in (cond, recompute) else _loop
     return rule(builder, node, operands, tangents, push)
 
 
-def _cond(
+def _regions(
     builder: Builder, node: Node, operands: Sequence[Value], tangents: Tangents, push: Push
 ) -> Pair:
-    moved = [at for at in range(1, len(operands)) if tangents[at] is not None]
-    arms = [_Both(region, [at - 1 for at in moved], push) for region in node.regions]
+    head = 1 if node.op is cond else 0
+    moved = [at for at in range(head, len(operands)) if tangents[at] is not None]
+    arms = [_Both(region, [at - head for at in moved], push) for region in node.regions]
     count = len(tensors_of(node.results))
     places = [at for at in range(count) if any(arm.tangents[at] is not None for arm in arms)]
     regions = [
@@ -49,7 +62,7 @@ def _cond(
         for arm in arms
     ]
     made = builder.emit_all(
-        cond, [*operands, *_some(tangents, moved)], {}, regions=regions, name=_names(node)
+        node.op, [*operands, *_some(tangents, moved)], {}, regions=regions, name=_names(node)
     )
     return _parted(node, made[:count], dict(zip(places, made[count:])), made)
 

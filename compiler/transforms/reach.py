@@ -99,9 +99,12 @@ def _depending(node: Node, found: set[Value]) -> Iterable[Value]:
 
 def _depending_in_regions(node: Node, found: set[Value]) -> set[Value]:
     """Regions are handed the last operands, and the last that they give are the results."""
-    pairs = carried_pairs(node) if len(node.regions) == 1 else ()
+    pairs = carried_pairs(node) if "carried" in node.attrs else ()
     results = tensors_of(node.results)
     made: set[Value] = set()
+    own_rule = node.attrs.get("inputs")
+    if own_rule is not None:
+        return set(results) if found.intersection(node.operands[:own_rule]) else made
     for region in node.regions:
         handed = zip(reversed(region.params), reversed(node.operands))
         inside = reached_in_trips(region, {p for p, v in handed if v in found}, pairs)

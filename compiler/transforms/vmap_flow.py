@@ -20,11 +20,12 @@ from collections.abc import Callable, Sequence
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
 from ..ops.batching import Each, Lanes, aligned, moved_axis
+from ..ops.derivative import custom_vjp, recompute
 from ..ops.flow import cond, for_, while_
 from ..records import replace
 from ..types import BOOL, I64, TensorType
 from .loops import Form
-from .reach import tensors_of
+from .reach import carries, tensors_of
 
 # batched(builder, graph, operands, lanes) of vmap.py.
 Batch = Callable[[Builder, Graph, Sequence[Each], Lanes], list[Each]]
@@ -34,9 +35,12 @@ def flow_lanes(
     builder: Builder, node: Node, operands: Sequence[Each], lanes: Lanes, batch: Batch
 ) -> list[Each]:
     """The tensors that a node of control flow gives, on these operands."""
-    if node.op is cond:
-        chosen = _selected if operands[0].own else _cond
-        return chosen(builder, node, operands, lanes, batch)
+    if node.op is cond and operands[0].own:
+        return _selected(builder, node, operands, lanes, batch)
+    if node.op in (cond, recompute):
+        return _alike(builder, node, operands, lanes, batch)
+    if "inputs" in node.attrs:
+        return _custom(builder, node, operands, lanes, batch)
     if node.op is for_ and (operands[0].own or operands[1].own):
         return _counted(builder, node, operands, lanes, batch)
     if node.op is while_:
@@ -73,15 +77,49 @@ def _select(builder: Builder, test: Value, left: Each, right: Each) -> Each:
     return Each(builder.emit("select", parts), True)
 
 
-def _cond(
+def _alike(
     builder: Builder, node: Node, operands: Sequence[Each], lanes: Lanes, batch: Batch
 ) -> list[Each]:
-    given = [each.own for each in operands[1:]]
+    """Regions that all lanes take alike."""
+    given = [each.own for each in operands[1 if node.op is cond else 0 :]]
     arms = [_Rows(region, given, lanes, batch) for region in node.regions]
-    own = [a.own or b.own for a, b in zip(arms[0].results, arms[1].results, strict=True)]
+    own = [any(each.own for each in row) for row in zip(*[arm.results for arm in arms])]
     regions = [arm.finish([*arm.params, *arm.active], own) for arm in arms]
     values = [*[each.value for each in operands], *_active(lanes)]
-    made = builder.emit_all(cond, values, {}, regions=regions)
+    made = builder.emit_all(node.op, values, {}, regions=regions)
+    return [Each(value, it) for value, it in zip(made, own)]
+
+
+def _custom(
+    builder: Builder, node: Node, operands: Sequence[Each], lanes: Lanes, batch: Batch
+) -> list[Each]:
+    """A function with a derivative of its own; the derivative for lanes, too.
+
+    What comes back for an operand that all lanes share is the sum of what each gives it.
+    """
+    count, everyone = node.attrs["inputs"], Lanes(lanes.size)
+    given = [each.own for each in operands]
+    region, rule = node.regions
+    first = _Rows(region, given, everyone, batch)
+    own = [each.own for each in first.results]
+    smooth = [at for at, value in enumerate(tensors_of(region.results)) if carries(value)]
+    if node.op is custom_vjp:
+        seeds = [own[at] for at in smooth]
+        second = _Rows(rule, [*given[:count], *seeds, *given[count:]], everyone, batch)
+        second.results = [
+            second.summed(each) if each.own and not it else each
+            for each, it in zip(second.results, given)
+        ]
+        wanted = given[:count]
+    else:
+        second = _Rows(rule, [*given[:count], *given], everyone, batch)
+        own = [it or each.own for it, each in zip(own, second.results)]
+        for at, each in zip(smooth, second.results[len(own) :]):
+            own[at] = own[at] or each.own
+        wanted = [*own, *[own[at] for at in smooth]]
+    graphs = [first.finish(first.params, own), second.finish(second.params, wanted)]
+    values = [each.value for each in operands]
+    made = builder.emit_all(node.op, values, node.attrs, regions=graphs)
     return [Each(value, it) for value, it in zip(made, own)]
 
 
@@ -234,6 +272,10 @@ class _Rows:
             self.active = [builder.param("active", TensorType(BOOL, (lanes.size,)))]
         self._lanes = replace(lanes, active=self.active[0] if self.active else None)
         self.results = batch(builder, region, self.eaches, self._lanes)
+
+    def summed(self, each: Each) -> Each:
+        """The sum over all lanes."""
+        return Each(self.builder.emit("sum", (each.value,), {"axes": (0,)}), False)
 
     def finish(self, params: Sequence[Value], own: Sequence[bool]) -> Graph:
         """The region with these parameters; its results as rows where `own` says so."""

@@ -50,6 +50,19 @@ class Arguments:
         """The values that are differentiated by."""
         return [self.values[at] for at in self.smooth]
 
+    @property
+    def all_values(self) -> list[Value | None]:
+        """The value of each leaf that is a number."""
+        return [self.values.get(at) for at in range(len(self.leaves))]
+
+    def handed(self) -> dict[int, Handed]:
+        """Parameters for the leaves that are differentiated by."""
+        ways = paths(self.tree)
+        return {
+            at: handed(path_text(ways[at]).strip(".[]'") or "x", self.leaves[at])
+            for at in self.smooth
+        }
+
     def trace(
         self,
         trace: Trace,
@@ -60,17 +73,12 @@ class Arguments:
     ) -> Inner:
         """The function, traced with these as its parameters. together: makes all arguments and
         keywords of these, where there are others."""
-        ways = paths(self.tree)
-        params: dict[int, Handed] = {
-            at: handed(path_text(ways[at]).strip(".[]'") or "x", self.leaves[at])
-            for at in self.smooth
-        }
 
         def rebuild(leaves: list[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
             own = self.tree.rebuild(leaves)
             return (own, {}) if together is None else together(own)
 
-        return Inner(trace, regions, name, function, self.leaves, rebuild, params)
+        return Inner(trace, regions, name, function, self.leaves, rebuild, self.handed())
 
     def rebuild(self, by_place: Sequence[Any]) -> Any:
         """Something for each place that is differentiated by, nested as the arguments; None for

@@ -99,8 +99,8 @@ def _jacobian(
         inner = arguments.trace(trace, regions, "jacobian", function, together)
         whole = _Whole(trace, arguments, inner)
         found = whole.rows(mode or whole.cheaper())
-        values = whole.values()
-    inner.finish(values)
+    if inner.variables:
+        inner.finish(whole.values())
     nests = [None if row is None else arguments.rebuild(row) for row in found]
     if isinstance(argnums, int):
         nests = [None if nest is None else nest[0] for nest in nests]

@@ -23,12 +23,19 @@ def is_smooth(value: Value | None) -> TypeGuard[Value]:
 
 
 def fitted(
-    trace: Trace, what: str, given: Any, values: Sequence[Value | None], tree: Tree, names: str
+    trace: Trace,
+    what: str,
+    given: Any,
+    values: Sequence[Value | None],
+    tree: Tree,
+    names: str,
+    missing: str = "error",
 ) -> list[Value | None]:
     """The leaves of `given` as values; None for those of integers and bools.
 
     what: "tangent" or "cotangent". values, tree: what they belong to, which `names` says. Where
     such a leaf is no floating number, None stands for its tangent, or whatever else is given.
+    missing: "zero" lets None stand for zeros, too.
     Raises GradientError (TM121) where structure, dtype or shape differ.
     """
     leaves = _leaves(given, tree)
@@ -41,6 +48,9 @@ def fitted(
     found: list[Value | None] = []
     for leaf, value, path in zip(leaves, values, paths(tree)):
         if not is_smooth(value):
+            found.append(None)
+            continue
+        if leaf is None and missing == "zero":
             found.append(None)
             continue
         if leaf is None:
@@ -72,11 +82,18 @@ def _leaves(given: Any, tree: Tree) -> list[Any] | None:
         for path in paths(tree):
             at = given
             for step in path:
+                if at is not None and _is_leaf(at):
+                    return None
                 at = step.take(at) if at is not None else None
             found.append(at)
     except (LookupError, AttributeError, TypeError):
         return None
-    if any(leaf is not None and not flatten(leaf)[1].spec.is_leaf() for leaf in found):
+    if any(leaf is not None and not _is_leaf(leaf) for leaf in found):
         return None
     same = tree.rebuild(found)
     return found if len(flatten(same)[0]) == len(flatten(given)[0]) else None
+
+
+def _is_leaf(item: Any) -> bool:
+    is_leaf: bool = flatten(item)[1].spec.is_leaf()
+    return is_leaf

@@ -101,7 +101,7 @@ def _moved(arguments: Arguments, inner: Inner, tangents: Any) -> tuple[list[Valu
 
 
 def _directions(here: Trace, arguments: Arguments, tangents: Any) -> list[Value | None]:
-    values = [arguments.values.get(at) for at in range(len(arguments.leaves))]
+    values = arguments.all_values
     found = fitted(here, "tangent", tangents, values, arguments.tree, "the primals")
     return [found[at] for at in arguments.smooth]
 

@@ -63,7 +63,7 @@ class Inner:
         run = callee(function)
 
         def body(items: list[Any], inner: Trace) -> Sequence[Value]:
-            given = [_own(inner, leaf) for leaf in leaves]
+            given = [None if at in handed else _own(inner, leaf) for at, leaf in enumerate(leaves)]
             for place, item in zip(handed, items):
                 given[place] = item
             if begin is not None:

@@ -273,6 +273,8 @@ ELSEWHERE = {
     "send": "tests/ir/test_evaluator.py", "recv": "tests/ir/test_evaluator.py",
     "cond": "tests/ir/test_flow.py", "while": "tests/ir/test_flow.py",
     "for": "tests/ir/test_flow.py", "scan": "tests/ir/test_flow.py",
+    "recompute": "tests/passes/inline.mill", "custom_vjp": "tests/passes/inline.mill",
+    "custom_jvp": "tests/passes/inline.mill",
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_the_whole_pipeline_step_by_step(
 ) -> None:
     assert run(monkeypatch, BEFORE, "--each") == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("// prune\ngraph @f")
+    assert shown.startswith("// inline\ngraph @f")
     assert "// fold\n" in shown
 
 
@@ -51,5 +51,5 @@ def test_a_wrong_graph_is_reported_with_its_lines(
 
 def test_passes_take_options() -> None:
     assert pass_named("fold(limit=2)") == Fold(limit=2)
-    with pytest.raises(ArgError, match="the passes are prune, simplify, fold"):
+    with pytest.raises(ArgError, match="the passes are inline, prune, simplify, fold"):
         pass_named("melt")

@@ -148,7 +148,8 @@ def test_every_op_has_a_rule_or_a_reason():
         "recv": "no operands", "assign": "Variables are results of what is mapped",
         "send": "made when all transforms are done", "fused": "made when all transforms are done",
         "cond": "control flow", "while": "control flow", "for": "control flow",
-        "scan": "control flow",
+        "scan": "control flow", "recompute": "control flow", "custom_vjp": "control flow",
+        "custom_jvp": "control flow",
     }  # fmt: skip
     assert {op.name for op in ALL.values() if op.batching is None} == reasons.keys()
 

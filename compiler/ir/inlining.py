@@ -1,0 +1,24 @@
+"""A graph made again where another one is built.
+
+Invariants: a node that is made again has its place and device; effects stay in their order.
+Not here: making it with another meaning (transforms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .builder import Builder
+from .graph import Graph, Value
+
+
+def inline(builder: Builder, graph: Graph, operands: Sequence[Value]) -> tuple[Value, ...]:
+    """Append the nodes of `graph`, its parameters being these values: its results, tokens too."""
+    made = dict(zip(graph.params, operands, strict=True))
+    for node in graph.nodes:
+        with builder.standing_at(node):
+            again = builder.again(
+                node, [made[v] for v in node.operands], device=node.device, regions=node.regions
+            )
+        made.update(zip(node.results, again))
+    return tuple([made[value] for value in graph.results])
