@@ -152,8 +152,11 @@ def _op(
 
 def _problems(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequence[Each]:
     """Lanes are further problems. What all of them share is repeated, but for what all problems
-    share in one lane already."""
+    share in one lane already. Routines that can fail take a matrix first."""
     table, *arrays = operands
+    if node.op.facts.can_fail and lanes.active is not None:
+        arrays[0] = _harmless(emit, arrays[0], lanes)
+        operands = [table, *arrays]
     if not any(each.own for each in arrays):
         made = emit.emit(node.op, [each.value for each in operands], node.attrs)
         return [Each(value, False) for value in (made if isinstance(made, tuple) else (made,))]
@@ -171,6 +174,18 @@ def _problems(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequenc
     tokens = [not isinstance(result.type, TensorType) for result in node.results]
     made = same(emit, node, values)
     return [Each(each.value, not token) for each, token in zip(made, tokens)]
+
+
+def _harmless(emit: Any, each: Each, lanes: Lanes) -> Each:
+    """A matrix that every routine takes, the identity, where no lane is active to see it."""
+    shape = each.value.type.shape
+    rows, columns = (emit.iota(size=size) for size in shape[-2:])
+    diagonal = emit.equal(emit.reshape(rows, shape=(shape[-2], 1)), columns)
+    identity = emit.cast(diagonal, dtype=each.value.type.dtype)
+    active = lanes.active if each.own else emit.any(lanes.active, axes=(0,))
+    if each.own:
+        active = aligned(emit, Each(active, True), each.rank)
+    return Each(emit.select(active, each.value, identity), each.own)
 
 
 def _cores(text: str) -> tuple[tuple[str, ...], ...]:

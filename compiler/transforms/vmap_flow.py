@@ -3,6 +3,7 @@
     cond    on a condition of each lane's own: both regions, then `select`
     while   until the last lane is done; lanes that are keep what they carry
     for     with bounds of each lane's own: as such a while
+    scan    as it is: all lanes have as many rows
 
     any(p), p, c... = while any(p), p, c0..., x...     where p is a lane's condition
         q, d... = region(c..., x...)                   of which p says who is active
@@ -43,13 +44,15 @@ def flow_lanes(
         return _custom(builder, node, operands, lanes, batch)
     if node.op is for_ and (operands[0].own or operands[1].own):
         return _counted(builder, node, operands, lanes, batch)
-    if node.op is while_:
-        alike = lanes.active is None and not operands[0].own  # others may have no last trip
-        if alike and not _condition_is_own(node, operands, lanes, batch):
-            return _loop(builder, node, operands, lanes, batch)
-        (region,) = node.regions
-        return _masked(builder, region, node.attrs["carried"], operands, lanes, batch)
-    return _loop(builder, node, operands, lanes, batch)
+    (region,) = node.regions
+    is_while = node.op is while_
+    # Where not all lanes are active, others may have no last trip.
+    if is_while and (operands[0].own or lanes.active is not None):
+        return _masked(builder, region, operands, [], lanes, batch)
+    own, body = _settled(node, operands, lanes, batch)
+    if is_while and body.results[0].own:
+        return _masked(builder, region, operands, own, lanes, batch)
+    return _loop(builder, node, operands, own, body, lanes)
 
 
 # -- branches
@@ -127,11 +130,15 @@ def _custom(
 
 
 def _loop(
-    builder: Builder, node: Node, operands: Sequence[Each], lanes: Lanes, batch: Batch
+    builder: Builder,
+    node: Node,
+    operands: Sequence[Each],
+    own: Sequence[bool],
+    body: _Rows,
+    lanes: Lanes,
 ) -> list[Each]:
     """All lanes make the same trips."""
     form = Form.of(node)
-    own, body = _settled(node, operands, lanes, batch)
     behind = form.head + form.carried
     rows = [
         moved_axis(builder, each.value, 0, 1) if each.own else each.value
@@ -175,10 +182,6 @@ def _settled(
         own = more
 
 
-def _condition_is_own(node: Node, operands: Sequence[Each], lanes: Lanes, batch: Batch) -> bool:
-    return _settled(node, operands, lanes, batch)[1].results[0].own
-
-
 def _counted(
     builder: Builder, node: Node, operands: Sequence[Each], lanes: Lanes, batch: Batch
 ) -> list[Each]:
@@ -194,20 +197,28 @@ def _counted(
     made = inner.finish([more, following, *tensors], region.results[len(tensors) :])
     test = Each(builder.emit("less", (begin.value, end.value)), True)
     everything = [test, begin, *others, end]
-    return _masked(builder, made, node.attrs["carried"] + 1, everything, lanes, batch)[1:]
+    return _masked(builder, made, everything, [], lanes, batch)[1:]
 
 
 def _masked(
-    builder: Builder, region: Graph, carried: int, operands: Sequence[Each], lanes: Lanes,
+    builder: Builder,
+    region: Graph,
+    operands: Sequence[Each],
+    known: Sequence[bool],
+    lanes: Lanes,
     batch: Batch,
-) -> list[Each]:  # fmt: skip
-    """A `while` that runs until the last lane is done. What a trip does not change stays shared."""
+) -> list[Each]:
+    """A `while` that runs until the last lane is done. What a trip does not change stays shared.
+
+    known: which carried values lanes have of their own for sure; those they begin with, if empty.
+    """
+    carried = len(tensors_of(region.results)) - 1
     test, held, rest = operands[0], operands[1 : 1 + carried], operands[1 + carried :]
     active = lanes.spread(builder, test)
     if lanes.active is not None:
         active = builder.emit("logical_and", (lanes.active, active))
     everyone = Lanes(lanes.size, active)
-    own = [each.own for each in held]
+    own = list(known) or [each.own for each in held]
     while True:
         body = _Rows(region, [*own, *[each.own for each in rest]], everyone, batch)
         kept = [_is(made, param) for made, param in zip(body.results[1:], body.eaches)]

@@ -60,7 +60,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     """
     if current() is None:
         kept = held(primals)
-        value = run_compiled(called, function, None, *kept)
+        value = run_compiled(called, function, None, *held(kept))  # it may write to them
         return value, lambda *tangents: run_compiled(_jvp, function, None, kept, tangents)[1]
     trace = running()
     arguments = Arguments.of(primals)

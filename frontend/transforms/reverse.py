@@ -40,7 +40,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     if current() is not None:
         return _vjp(function, *primals)
     kept = held(primals)
-    value = run_compiled(called, function, None, *kept)
+    value = run_compiled(called, function, None, *held(kept))  # it may write to them
     return value, lambda cotangent: run_compiled(_pulled, function, None, kept, cotangent)
 
 

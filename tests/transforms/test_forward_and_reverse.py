@@ -72,6 +72,21 @@ def test_a_derivative_asked_for_later_is_taken_at_the_arguments_of_then():
     np.testing.assert_allclose(pullback(np.float64(1))[0], 3.0)
 
 
+def test_a_function_that_writes_to_its_arguments_writes_to_its_own():
+    def f(a, b):
+        a *= b
+        return a
+
+    a, b = np.array([1.0, 2]), np.array([3.0, 5])
+    assert np.array_equal(tm.jvp(f, (a, b), (b, a))[1], a * a + b * b)
+    value, pullback = tm.vjp(f, a, b)
+    np.testing.assert_array_equal(value, [3, 10])
+    for found in (pullback(np.ones(2)), pullback(np.ones(2))):
+        np.testing.assert_array_equal(found, [[3, 5], [1, 2]])
+    assert np.array_equal(tm.linearize(f, a, b)[1](b, a), a * a + b * b)
+    np.testing.assert_array_equal(a, [1, 2])
+
+
 def test_modes_nest_in_each_other(rng):
     x = rng.uniform(0.5, 2, 4)
     cube = lambda x: (x**3).sum()

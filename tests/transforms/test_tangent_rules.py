@@ -9,7 +9,7 @@ import pytest
 
 import tracemill as tm
 from library_losses import BATCH, LOSSES, C, M, S, size
-from op_cases import BY_HAND, CASES, ELEMENTWISE, smooth_operands
+from op_cases import BY_HAND, CASES, ELEMENTWISE, smooth_operands, takes
 from tracemill.compiler.errors import GradientError
 from tracemill.compiler.ir.builder import Builder
 from tracemill.compiler.ir.evaluator import evaluate
@@ -17,7 +17,7 @@ from tracemill.compiler.ir.verifier import verify
 from tracemill.compiler.ops import ALL
 from tracemill.compiler.ops.shaping import zeros_like
 from tracemill.compiler.transforms.jvp import pushforward
-from tracemill.compiler.types import C128, F64, TensorType, dtype_of
+from tracemill.compiler.types import BF16, C64, C128, F16, F32, F64, TensorType, dtype_of
 
 STEP = 1e-6
 
@@ -97,6 +97,34 @@ def test_structured(build, args, rng):
 def test_cumprod_with_zeros_is_right_once(rng):
     for x in ([0.5, 0.0, 2.0, 3.0], [0.0, 2.0, 0.0, 1.5], [1.0, 2.0, 0.0]):
         check(lambda b, x: b.cumprod(x, axis=0), [np.array(x)], rng, twice=False)
+
+
+def test_every_op_has_a_tangent_or_a_reason():
+    flow = "regions are pushed forward (jvp_flow.py, custom.py)"
+    reasons = {
+        "constant": "no operands", "read": "no operands", "fused": "made after all transforms",
+        "cond": flow, "while": flow, "for": flow, "scan": flow, "recompute": flow,
+        "custom_vjp": flow, "custom_jvp": flow, "eig": "none is known here (TM120)",
+        "eigvals": "none is known here (TM120)", "lstsq": "none is known here (TM120)",
+        "qr_raw": "none is known here (TM120)", "qr_reduced": "none is known here (TM120)",
+        "qr_complete": "none is known here (TM120)",
+    }  # fmt: skip
+    smooth = [op for op in ALL.values() if op.facts.differentiable]
+    assert {op.name for op in smooth if op.tangent is None} == reasons.keys()
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16, F32, C64], ids=repr)
+def test_tangents_keep_the_dtype(dtype):
+    for op in ELEMENTWISE:
+        arity = next((n for n in (1, 2, 3) if takes(op, (dtype,) * n)), None)
+        if arity is None:
+            continue
+        b = Builder("f")
+        params = [b.param("x", TensorType(dtype, (3,))) for _ in range(arity)]
+        made = b.emit(op, params)
+        graph = b.finish(made if isinstance(made, tuple) else (made,))
+        for moved in [range(arity), *[[at] for at in range(arity)]]:
+            pushed(graph, moved)
 
 
 def test_an_op_with_a_gradient_has_a_tangent():

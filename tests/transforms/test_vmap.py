@@ -232,6 +232,20 @@ def test_an_index_out_of_bounds_fails_only_where_it_is_used():
         tm.vmap(counts)(x, np.array([3, 1, 4, 2]))
 
 
+def test_a_matrix_that_cannot_be_solved_fails_only_where_it_is_used():
+    flags = np.array([True, False, True])
+    stack = np.stack([S, 0 * S, BATCH[1]])
+    for f in (np.linalg.inv, np.linalg.cholesky, lambda a: np.linalg.solve(a, a)):
+        guarded = lambda a, is_good, f=f: tm.cond(is_good, f, lambda a: a, a)
+        symmetric = stack + np.swapaxes(stack, 1, 2)
+        want = [f(a) if good else a for a, good in zip(symmetric, flags)]
+        np.testing.assert_allclose(tm.vmap(guarded)(symmetric, flags), want, rtol=1e-9, atol=1e-12)
+        with pytest.raises(np.linalg.LinAlgError):
+            tm.vmap(guarded)(symmetric, ~flags)
+        shared = tm.vmap(lambda x, good, f=f: tm.cond(good, lambda: f(0 * S) * x, lambda: S * x))
+        np.testing.assert_allclose(shared(np.ones(2), np.array([False, False])), [S, S])
+
+
 def test_prints_show_all_lanes_at_once(capfd):
     tm.vmap(lambda x: (tm.print("{}", x), x)[1])(np.arange(3))
     assert capfd.readouterr().out == "[0 1 2]\n"
