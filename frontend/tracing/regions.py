@@ -59,10 +59,14 @@ Body = Callable[[list[Any], Trace], Sequence[Value]]
 
 
 class Regions:
-    """Traces bodies for one node of `outer`."""
+    """Traces bodies for one node of `outer`.
 
-    def __init__(self, outer: Trace) -> None:
+    one_device: whether the node runs on one; not where bodies become nodes of the trace around.
+    """
+
+    def __init__(self, outer: Trace, one_device: bool = True) -> None:
         self.outer = outer
+        self.one_device = one_device
         self._traces: list[Trace] = []
 
     def __enter__(self) -> Regions:
@@ -102,6 +106,7 @@ class OpenRegion:
     ) -> None:
         outer = regions.outer
         self.variables = variables
+        self._one_device = regions.one_device
         self.trace = inner = Trace(name, outer.dispatch, {})
         inner.become_region()
         regions.add(inner)
@@ -132,7 +137,8 @@ class OpenRegion:
         assert inner.states is not None
         states = [inner.states[variable.name] for variable in self.variables]
         graph = inner.builder.finish([*results, *states])
-        _check_devices(graph)
+        if self._one_device:
+            _check_devices(graph)
         assert inner.outer is not None
         inner.outer.spent.update(spent_outside(inner))
         captured = tuple([item.value for item in inner.inputs])

@@ -95,7 +95,7 @@ def _jacobian(
             everything[number] = item
         return everything, keywords
 
-    with Regions(trace) as regions:
+    with Regions(trace, one_device=False) as regions:
         inner = arguments.trace(trace, regions, "jacobian", function, together)
         whole = _Whole(trace, arguments, inner)
         found = whole.rows(mode or whole.cheaper())

@@ -64,7 +64,9 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
         return value, lambda *tangents: run_compiled(_jvp, function, None, kept, tangents)[1]
     trace = running()
     arguments = Arguments.of(primals)
-    inner = arguments.trace(trace, Regions(trace), "linearize", function)  # heard of to the end
+    inner = arguments.trace(
+        trace, Regions(trace, one_device=False), "linearize", function
+    )  # heard of to the end
     values, _ = pushforward(
         trace.builder, inner.graph, operands := inner.operands(arguments.moved),
         [None] * len(operands),
@@ -79,7 +81,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
 def _jvp(function: Callable[..., Any], _: None, primals: Any, tangents: Any) -> tuple[Any, Any]:
     trace = running()
     arguments = Arguments.of(primals)
-    with Regions(trace) as regions:
+    with Regions(trace, one_device=False) as regions:
         inner = arguments.trace(trace, regions, "jvp", function)
         values, found = _moved(arguments, inner, tangents)
     return inner.finish(values), found

@@ -16,6 +16,7 @@ Not here: what is made of the graph (the compiler's transforms), which leaves ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..calls.trees import Tree, flatten
@@ -74,7 +75,8 @@ class Inner:
 
         for _ in range(_MOST_TRACES):
             known = list(self.variables.values())
-            self.region: Region = regions.trace(name, [*handed.values(), *further], body, known)
+            params = [_now(trace, item) for item in (*handed.values(), *further)]
+            self.region: Region = regions.trace(name, params, body, known)
             found = {n: v for n, v in self.region.assigned.items() if n not in self.variables}
             self.variables.update(found)
             if not found:
@@ -103,6 +105,11 @@ class Inner:
         """These values, nested as what the function gives."""
         leaves = [traced_result(self.trace, v, like) for v, like in zip(values, self.leaves)]
         return self.tree.rebuild(leaves)
+
+
+def _now(trace: Trace, item: Handed) -> Handed:
+    """A parameter over the sizes that remain: an earlier run may have found some to be equal."""
+    return replace(item, tensor=item.tensor.substitute(trace.sizes.replaced))
 
 
 def handed(name: str, leaf: Any) -> Handed:

@@ -88,7 +88,7 @@ def _mapped(
     size = _size(trace, {at: row.value for at, row in rows.items()}, ways)
     given = [None if at in rows else leaf for at, leaf in enumerate(leaves)]
     handed = {at: row.handed(ways[at]) for at, row in rows.items()}
-    with Regions(trace) as regions:
+    with Regions(trace, one_device=False) as regions:
         inner = Inner(
             trace, regions, "vmap", function, given, tree.rebuild, handed, _LANE, _enter_lane
         )

@@ -51,7 +51,9 @@ def _pulled(function: Callable[..., Any], _: None, primals: Any, cotangent: Any)
 def _vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
     trace = running()
     arguments = Arguments.of(primals)
-    inner = arguments.trace(trace, Regions(trace), "vjp", function)  # heard of to the end
+    inner = arguments.trace(
+        trace, Regions(trace, one_device=False), "vjp", function
+    )  # heard of to the end
     # Values of their own: what the function uses besides is a constant, even if it is the same.
     own = [trace.emit("alias", value) for value in arguments.moved]
     operands = inner.operands(own)

@@ -178,6 +178,36 @@ def test_functions_that_write_and_keep_state():
     assert count.read() == 6
 
 
+def test_sizes_that_turn_out_known_while_state_is_found():
+    buffer = np.zeros(4)
+
+    @tm.jit
+    def along(x):
+        def f(x):
+            buffer[...] = x * 2
+            return x.sum()
+
+        return tm.jvp(f, (x,), (x,))[1], tm.vmap(lambda y: y * x)(x)
+
+    found = along(np.arange(4.0))
+    assert found[0] == 6
+    np.testing.assert_array_equal(buffer, [0, 2, 4, 6])
+
+
+def test_devices_in_a_transformed_function():
+    def f(x):
+        with tm.device("cpu:1"):
+            y = np.sin(x)
+        return y * x
+
+    x = np.arange(1.0, 4)
+    np.testing.assert_allclose(tm.jvp(f, (x,), (x,))[1], x * (np.cos(x) * x + np.sin(x)))
+    np.testing.assert_allclose(tm.vjp(f, x)[1](x)[0], x * (np.cos(x) * x + np.sin(x)))
+    np.testing.assert_allclose(tm.vmap(f)(x), np.sin(x) * x)
+    text = tm.jit(lambda x: tm.vmap(tm.grad(f))(x)).lower(x).text
+    assert text.count("on cpu:1") > 1
+
+
 def test_integers_have_no_tangent():
     def f(x, n, name):
         return x[:n] * n, n, x.argmax()
