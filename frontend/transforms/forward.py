@@ -45,9 +45,9 @@ def jvp(
             raise fail("TM121", f"jvp takes tuples of primals and tangents, got {given!r:.60}")
     primals, tangents = tuple(primals), tuple(tangents)
     if current() is None:
-        found: tuple[Any, Any] = run_compiled(_jvp, function, None, primals, tangents)
+        found: tuple[Any, Any] = run_compiled(_jvp, function, primals, tangents)
         return found
-    return _jvp(function, None, primals, tangents)
+    return _jvp(function, primals, tangents)
 
 
 def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -60,8 +60,8 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     """
     if current() is None:
         kept = held(primals)
-        value = run_compiled(called, function, None, *held(kept))  # it may write to them
-        return value, lambda *tangents: run_compiled(_jvp, function, None, kept, tangents)[1]
+        value = run_compiled(called, function, *held(kept))  # it may write to them
+        return value, lambda *tangents: run_compiled(_jvp, function, kept, tangents)[1]
     trace = running()
     arguments = Arguments.of(primals)
     inner = arguments.trace(
@@ -78,7 +78,7 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     return inner.finish(values), along
 
 
-def _jvp(function: Callable[..., Any], _: None, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _jvp(function: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     trace = running()
     arguments = Arguments.of(primals)
     with Regions(trace, one_device=False) as regions:

@@ -18,7 +18,6 @@ from ..calls.trees import Path, Tree, flatten, paths
 from ..compiler.dims import Size
 from ..compiler.ir.graph import Value
 from ..compiler.ops.batching import Each, Lanes, moved_axis
-from ..compiler.records import dataclass
 from ..compiler.transforms.vmap import batched
 from ..compiler.types import I64, TensorType
 from ..control.carried import path_text
@@ -56,19 +55,6 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     return lifted(inner)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """A leaf with lanes: its value, with the axis of lanes first."""
-
-    value: Value
-
-    def handed(self, path: Path) -> Handed:
-        """What one lane gets."""
-        tensor = self.value.tensor
-        row = TensorType(tensor.dtype, tensor.shape[1:])
-        return Handed(path_text(path).strip(".[]'") or "x", row)
-
-
 def _mapped(
     function: Callable[..., Any],
     in_axes: Any,
@@ -81,20 +67,20 @@ def _mapped(
     axes = _axes((_by_argument(in_axes, args), 0), tree, "in_axes")
     ways = paths(tree)
     rows = {
-        at: _Rows(_in_front(trace, read(leaf), axis, ways[at]))
+        at: _in_front(trace, read(leaf), axis, ways[at])
         for at, (leaf, axis) in enumerate(zip(leaves, axes))
         if axis is not None
     }
-    size = _size(trace, {at: row.value for at, row in rows.items()}, ways)
+    size = _size(trace, rows, ways)
     given = [None if at in rows else leaf for at, leaf in enumerate(leaves)]
-    handed = {at: row.handed(ways[at]) for at, row in rows.items()}
+    handed = {at: _row(value, ways[at]) for at, value in rows.items()}
     with Regions(trace, one_device=False) as regions:
         inner = Inner(
             trace, regions, "vmap", function, given, tree.rebuild, handed, _LANE, _enter_lane
         )
         size = trace.sizes.normal(size)
         number, count = _lane(trace, size)
-        values = inner.operands([*[row.value for row in rows.values()], number, count])
+        values = inner.operands([*rows.values(), number, count])
         operands = [Each(value, at <= len(rows)) for at, value in enumerate(values)]
         found = batched(trace.builder, inner.graph, operands, Lanes(size))
     own = found[: len(inner.leaves)]
@@ -103,6 +89,13 @@ def _mapped(
     places = paths(inner.tree)
     made = [_out(trace, *parts, size) for parts in zip(own, out, places, strict=True)]
     return inner.finish([*made, *[each.value for each in found[len(own) :]]])
+
+
+def _row(value: Value, path: Path) -> Handed:
+    """What one lane gets of a value whose first axis is that of lanes."""
+    tensor = value.tensor
+    name = path_text(path).strip(".[]'") or "x"
+    return Handed(name, TensorType(tensor.dtype, tensor.shape[1:]))
 
 
 # -- axes

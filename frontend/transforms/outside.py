@@ -20,12 +20,12 @@ _KEPT = 128
 Step = Callable[..., Any]
 
 
-def run_compiled(step: Step, function: Callable[..., Any], options: Any, *args: Any) -> Any:
-    """``step(function, options, *args)``, compiled."""
+def run_compiled(step: Step, function: Callable[..., Any], *args: Any) -> Any:
+    """``step(function, *args)``, compiled."""
     try:
-        found = _kept(step, function, options)
+        found = _kept(step, function)
     except TypeError:  # the function has no hash
-        found = _compiled(step, function, options)
+        found = _compiled(step, function)
     try:
         return found(*args)
     except BaseException as problem:
@@ -33,9 +33,9 @@ def run_compiled(step: Step, function: Callable[..., Any], options: Any, *args: 
         raise
 
 
-def _compiled(step: Step, function: Callable[..., Any], options: Any) -> Callable[..., Any]:
+def _compiled(step: Step, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
-        return step(function, options, *args)
+        return step(function, *args)
 
     run.__name__ = f"{step.__name__.strip('_')}_of_{getattr(function, '__name__', 'function')}"
     made: Callable[..., Any] = jit(run)
@@ -45,7 +45,7 @@ def _compiled(step: Step, function: Callable[..., Any], options: Any) -> Callabl
 _kept = functools.lru_cache(maxsize=_KEPT)(_compiled)
 
 
-def called(function: Callable[..., Any], _: Any, *args: Any) -> Any:
+def called(function: Callable[..., Any], *args: Any) -> Any:
     """The step that calls the function."""
     take_for_user_code(function)
     return callee(function)(*args)

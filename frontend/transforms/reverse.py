@@ -40,11 +40,11 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     if current() is not None:
         return _vjp(function, *primals)
     kept = held(primals)
-    value = run_compiled(called, function, None, *held(kept))  # it may write to them
-    return value, lambda cotangent: run_compiled(_pulled, function, None, kept, cotangent)
+    value = run_compiled(called, function, *held(kept))  # it may write to them
+    return value, lambda cotangent: run_compiled(_pulled, function, kept, cotangent)
 
 
-def _pulled(function: Callable[..., Any], _: None, primals: Any, cotangent: Any) -> Any:
+def _pulled(function: Callable[..., Any], primals: Any, cotangent: Any) -> Any:
     return _vjp(function, *primals)[1](cotangent)
 
 
