@@ -56,11 +56,11 @@ def test_each_pass_is_logged_with_its_nodes_and_time(run_python, tmp_path):
     shown = lines(run_python, tmp_path, "passes")
     form = re.compile(r"tracemill passes: scaled (\w+): (\d+) -> (\d+) nodes, \d+\.\d\d ms")
     rows = [form.fullmatch(line).groups() for line in shown]
-    assert [name for name, _, _ in rows[:7]] == [
-        "prune", "simplify", "fold", "simplify", "dedupe", "prune", "fuse",
+    assert [name for name, _, _ in rows[:8]] == [
+        "inline", "prune", "simplify", "fold", "simplify", "dedupe", "prune", "fuse",
     ]  # fmt: skip
-    assert all(earlier[2] == later[1] for earlier, later in itertools.pairwise(rows[:7]))
-    assert int(rows[6][2]) < int(rows[6][1])
+    assert all(earlier[2] == later[1] for earlier, later in itertools.pairwise(rows[:8]))
+    assert int(rows[7][2]) < int(rows[7][1])
 
 
 def test_cache_hits_and_misses_are_logged_by_plan_and_kernel(run_python, tmp_path):
