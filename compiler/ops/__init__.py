@@ -22,6 +22,7 @@ from .gather import GATHER
 from .library import LIBRARY
 from .movement import MOVEMENT
 from .reduction import REDUCTION
+from .running import RUNNING
 from .sliding import SLIDING
 from .sorting import SORTING
 from .state import STATE
@@ -37,6 +38,7 @@ ALL: Mapping[str, OpDef] = MappingProxyType(
             MOVEMENT,
             SLIDING,
             REDUCTION,
+            RUNNING,
             CONTRACTION,
             CONVOLUTION,
             GATHER,

@@ -43,9 +43,8 @@ def of_scatter(emit: Any, node: Any, operands: Operands, lanes: Lanes) -> Sequen
     first = axes[0]
     places = [_numbers(emit, lanes, indices), *_aligned(emit, indices)]
     rows = [moved_axis(emit, each.value, 0, first) for each in arrays]
-    write = getattr(emit, node.op.name)
-    made, token = write(*rows, *places, axes=_with_lanes(axes))
-    return [Each(moved_axis(emit, made, first, 0), True), Each(token, False)]
+    made, token = same(emit, node, [*rows, *places], {"axes": _with_lanes(axes)})
+    return [Each(moved_axis(emit, made.value, first, 0), True), Each(token.value, False)]
 
 
 def _at_shared_places(emit: Any, node: Any, arrays: Operands, indices: Operands) -> Sequence[Each]:

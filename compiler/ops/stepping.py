@@ -17,10 +17,12 @@ import numpy as np
 
 from ..types import TOKEN, DType, TensorType, Type, dtype_of
 from .attributes import equal_shapes, exactly, one_axis, only_tensor, tensor
+from .batching import shifted
 from .definition import Attrs, Facts, OpDef, SignatureError, Structure
 from .elementwise import ELEMENTWISE
 from .elementwise_cast import cast_array
 from .gather import gathered_shape, located
+from .gather_batching import of_scatter
 
 STEPS = {op.name: op for op in ELEMENTWISE}
 
@@ -102,6 +104,7 @@ STEPPING: tuple[OpDef, ...] = (
         name="accumulate",
         signature=_accumulate_type,
         reference=_accumulate,
+        batching=shifted("axis"),
         structure=Structure.SCAN,
         doc="Each element after all before it along `axis`: the elementwise op `step` is given "
         "what it made of those and the element.",
@@ -110,6 +113,7 @@ STEPPING: tuple[OpDef, ...] = (
         name="scatter_step",
         signature=_scatter_step_type,
         reference=_scatter_step,
+        batching=of_scatter,
         structure=Structure.SCATTER,
         facts=Facts(can_fail=True),
         doc="The first operand, of which each element at the index arrays, which stand for `axes`, "

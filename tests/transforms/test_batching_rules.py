@@ -125,6 +125,12 @@ MORE = {
     "scatter_add": (
         lambda b, x, y, i, j: b.scatter_add(x, y, i, j, axes=(0, 1))[0],
         [M, np.ones((2, 3)), np.array([[0], [1]]), I]),
+    "scatter_step": (
+        lambda b, x, y, i: b.scatter_step(x, y, i, axes=(0,), step="hypot")[0], [X, X[:3] * 2, I]),
+    "scatter_step, behind an axis": (
+        lambda b, x, y, i: b.scatter_step(x, y, i, axes=(1,), step="sub")[0],
+        [M, M[:, :2] * 2, I[:2]]),
+    "accumulate": (lambda b, x: b.accumulate(x, axis=1, step="hypot"), [M]),
     "contract of all": (
         lambda b, x, y: b.contract(x, y, batch=((0, 1), (3, 0)), axes=((2, 3),)),
         [np.arange(24.0).reshape(2, 2, 3, 2), np.arange(48.0).reshape(2, 2, 4, 3)]),

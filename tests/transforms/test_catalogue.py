@@ -26,6 +26,7 @@ KINDS = {"a": "bifc", "b": "b", "i": "i", "f": "f", "c": "c", "r": "bif", "n": "
          "A": "bifc", "R": "if", "N": "ifc", "I": "bi", "M": "ifc"}  # fmt: skip
 PARTS = 8
 PICKED = 12
+WITHOUT = r"\.(accumulate|reduce|reduceat|at)\("  # by steps of any kind: TM120
 LONG = {"mandelbrot", "gpt"}  # whose machine code takes 5 s and more
 
 
@@ -106,9 +107,14 @@ def test_expressions_for_lanes(part, rng):
 def test_modes_agree_about_expressions(part, rng):
     for source, program, kinds, (row, *_) in drawn(part, rng):
         moves = tuple(operand(k, a.shape, rng) if k in "fc" else None for k, a in zip(kinds, row))
-        value, tangent = tm.jvp(program, tuple(row), moves)
-        weights = weighted(value, rng)
-        slopes = tm.vjp(program, *row)[1](weights)
+        try:
+            value, tangent = tm.jvp(program, tuple(row), moves)
+            weights = weighted(value, rng)
+            slopes = tm.vjp(program, *row)[1](weights)
+        except tm.TracemillError as problem:
+            if problem.code == "TM120" and re.search(WITHOUT, source):
+                continue
+            raise
         ahead, back = (
             sum(
                 (np.conj(w) * np.asarray(t)).real.sum()
