@@ -102,6 +102,14 @@ def _names(static_argnames: Iterable[str] | str) -> frozenset[str]:
     return frozenset(static_argnames)
 
 
+def jit_of_library(function: Callable[P, R]) -> CompiledFunction[P, R]:
+    """The compiled form of a function of the library's, which `disable_jit` leaves compiled: it
+    has no plain form."""
+    made = _jit(function, frozenset())
+    made.dispatcher.is_ours = True  # type: ignore[attr-defined]
+    return made
+
+
 def _jit(function: Callable[P, R], static: frozenset[str]) -> CompiledFunction[P, R]:
     if isinstance(function, classmethod | staticmethod):
         wrapped: Any = type(function)(cast(Any, _jit(cast(Any, function.__func__), static)))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .calls.trees import flatten
+from .compiler.errors import error
 from .compiler.ir.graph import Value
 from .compiler.ops.shaping import zeros_like
 from .compiler.transforms.grad import gradients as append_gradients
@@ -34,7 +35,13 @@ def gradients(loss: Any, wrt: Any) -> Any:
 
     Only while tracing, on values of that trace. A Variable stands for all the times it was read.
     """
-    trace = running()
+    trace = current()
+    if trace is None:
+        raise error(
+            "TM103",
+            "tm.gradients goes through the graph of a compiled function, and none is traced here",
+            hint="tm.value_and_grad takes a function, and works under tm.disable_jit() too",
+        )
     leaves, tree = flatten(wrt)
     sources = [_reads(trace, leaf) for leaf in leaves]
     flat = [value for values in sources for value in values]

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from .calls.tracebacks import shorten
-from .compiled import jit
+from .compiled import jit_of_library
 from .compiler.types import DType
 from .numpy.operands import value_of, weak_type
 from .tracing.state import current, require_dtype, running
@@ -32,7 +32,7 @@ def lifted(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.cache
     def compiled() -> Callable[..., R]:
-        return cast("Callable[..., R]", jit(function))
+        return cast("Callable[..., R]", jit_of_library(function))
 
     @functools.wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:

@@ -9,12 +9,16 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from . import engine
+from .runtime.forks import held_across_forks
+
 
 class _State(threading.local):
     disabled = 0
 
 
 _state = _State()
+_lock = held_across_forks()
 
 
 def jit_disabled() -> bool:
@@ -25,8 +29,13 @@ def jit_disabled() -> bool:
 @contextlib.contextmanager
 def disable_jit() -> Iterator[None]:
     """Run compiled functions as the plain Python they are, so that pdb and print work in them."""
+    native = engine.native()
+    with _lock:
+        native.rest(1)
     _state.disabled += 1
     try:
         yield
     finally:
         _state.disabled -= 1
+        with _lock:
+            native.rest(-1)

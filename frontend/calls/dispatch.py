@@ -66,6 +66,7 @@ class Dispatcher:
     signature: Signature
     static: frozenset[str] = frozenset()
     optimisation: Optimisation | None = None
+    is_ours: bool = False  # of the library: compiled whatever the user switches off
     native: Any = None
     versions: list[Version] = field(default_factory=list)
     history: list[Compilation] = field(default_factory=list)
@@ -108,7 +109,7 @@ class Dispatcher:
 
     def slow(self, *args: Any, **keywords: Any) -> Any:
         """What the native entry calls when no version accepts the arguments."""
-        if current() is not None or jit_disabled():
+        if current() is not None or (jit_disabled() and not self.is_ours):
             return self.function(*args, **keywords)
         try:
             return self._call_new(args, keywords)
@@ -158,7 +159,7 @@ class Dispatcher:
         made = call.values()
         watch = Watch(made)
         args, names = self.signature.call(made)
-        result = self.native(*args, **names)
+        result = engine.native().call(self.native, args, names)
         replaced.write_back(traced, call)
         rebound, changes = watch.changes()
         apply_all(rebound, replaced.given_back(changes), lambda place: container_at(values, place))
@@ -174,7 +175,7 @@ class Dispatcher:
             )
         self._tracing.retried = True
         try:
-            return self.native(*args, **names)
+            return engine.native().call(self.native, args, names)
         finally:
             self._tracing.retried = False
 

@@ -53,4 +53,6 @@ def _fixed(dispatcher: Dispatcher, form: Form) -> Dispatcher:
     signature = inspect.Signature([*positional, *keyword])
     fixed = Signature(dispatcher.function, signature, tuple(signature.parameters))
     history: list[Compilation] = dispatcher.history
-    return Dispatcher(dispatcher.function, fixed, dispatcher.static, history=history)
+    return Dispatcher(
+        dispatcher.function, fixed, dispatcher.static, is_ours=dispatcher.is_ours, history=history
+    )

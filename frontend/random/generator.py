@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import jit
+from ..compiled import jit_of_library
 from ..compiler.types import F32, F64, U64, DType
 from ..lifted import counted
 from ..numpy.operands import array_of, is_traced, value_of, weak_type
@@ -189,7 +189,7 @@ class Generator:
     ) -> Callable[..., Any]:
         """A draw; of numbers that are no arguments of compiled functions, `fixed` holds them."""
         draw = getattr(self, method)
-        return jit(lambda *numbers: draw(shape, dtype, *fixed, *numbers))
+        return jit_of_library(lambda *numbers: draw(shape, dtype, *fixed, *numbers))
 
 
 _OF_INTEGERS = frozenset(("_bits", "_integers", "_places"))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..calls.tracebacks import shorten
-from ..compiled import jit
+from ..compiled import jit_of_library
 from ..intercept.callee import callee
 from ..tracing.source import take_for_user_code
 
@@ -38,7 +38,7 @@ def _compiled(step: Step, function: Callable[..., Any]) -> Callable[..., Any]:
         return step(function, *args)
 
     run.__name__ = f"{step.__name__.strip('_')}_of_{getattr(function, '__name__', 'function')}"
-    made: Callable[..., Any] = jit(run)
+    made: Callable[..., Any] = jit_of_library(run)
     return made
 
 

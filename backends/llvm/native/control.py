@@ -64,6 +64,7 @@ class Process(Struct):
     pool: Pool
     memory: Memory
     generation: i64  # grows by one in a forked child
+    resting: i64  # how many blocks of code want plain Python: entries go to the slow path
     # C library
     malloc: Callable[[i64], Raw]
     free: Callable[[Raw], None]

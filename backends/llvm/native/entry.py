@@ -46,6 +46,10 @@ def enter(callee: Function, args: Ptr[PyObject], flags: i64, names: PyObject) ->
     room = stack(PyObject, MAX_PARAMETERS)
     if given != callee.direct or not is_null(names):
         bound = _bind(callee, args, given, names, room)
+    if callee.process.resting != 0:
+        if callee.passes == 0:
+            bound = null(Ptr[PyObject])
+        callee.passes = 0
     if not is_null(bound):
         result = stack(PyObject, 1)
         spec = callee.specialisations

@@ -26,6 +26,7 @@ EXPORTS: tuple[Callable[..., Any], ...] = (
     function_type.install,
     function_type.remove,
     function_type.set_time_limit,
+    function_type.let_pass,
     function_type.release_blocks,
     output_memory.handler_malloc,
     output_memory.handler_calloc,

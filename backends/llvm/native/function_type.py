@@ -124,6 +124,11 @@ def set_time_limit(callee: Function, nanoseconds: i64) -> None:
     callee.time_limit = nanoseconds
 
 
+def let_pass(callee: Function) -> None:
+    """The next call tries the specialisations. Made at once, while no other thread can call."""
+    callee.passes = 1
+
+
 def release_blocks(process: Process, spec: Specialisation) -> None:
     """Free the cached memory of a specialisation nobody will call again."""
     _free_block(process, ref(spec.cached_arena))

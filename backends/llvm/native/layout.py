@@ -264,6 +264,7 @@ class Function(PyObject):
     raiser: PyObject
     keepalive: PyObject
     time_limit: i64  # nanoseconds a call may take; 0 for no limit
+    passes: i64  # 1 if the slow path itself calls: whoever rests, the next call is tried
 
 
 class Block(Struct):

@@ -17,7 +17,7 @@ import ctypes
 import os
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -94,6 +94,10 @@ class NativeRuntime:
     @cached_property
     def _limit(self) -> Callable[..., Any]:
         return self._prototype("set_time_limit", None, [_object, _long])
+
+    @cached_property
+    def _let_pass(self) -> Callable[..., Any]:
+        return self._prototype("let_pass", None, [_object])
 
     @cached_property
     def _lock(self) -> Callable[..., Any]:
@@ -216,6 +220,16 @@ class NativeRuntime:
         """Take a specialisation out of the table; calls of it in flight go on."""
         self._remove(function, encoded.address)
         function._installed.remove(encoded)
+
+    def rest(self, change: int) -> None:
+        """Count blocks of code in which calls of native functions go to their slow path."""
+        self._process["resting"] = self._process["resting"] + change
+
+    def call(self, function: Any, args: Sequence[Any], names: Mapping[str, Any]) -> Any:
+        """Call a native function from its slow path, whoever rests."""
+        if self._process["resting"]:
+            self._let_pass(function)
+        return function(*args, **names)
 
     def set_time_limit(self, function: Any, seconds: float | None) -> None:
         """Calls longer than this fail with `Failure.DEADLINE`."""
