@@ -85,7 +85,7 @@ def affine_of(number: Any) -> Affine | None:
         return Affine({}, number)
     if kind is TracedSize:
         return Affine({}, number.now())
-    if getattr(number, "kind", None) is not int:
+    if not hasattr(kind, "affine") or number.kind is not int:  # of arrays nothing may be asked
         return None
     if number.affine is None:
         number.affine = Affine({Atom(number): 1}, 0)

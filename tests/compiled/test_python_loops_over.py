@@ -181,3 +181,16 @@ def halved(x, y):
 
 def test_sizes_that_a_trip_finds_equal_are_one_on_the_next() -> None:
     same(halved, *CALLS, (drawn(1, 3), drawn(1)))
+
+
+def summed_from_an_int(x, y):
+    s = 0
+    for i in range(len(y)):
+        if y[i] > 0.1:
+            s += y[i]
+    return s
+
+
+def test_a_python_integer_that_becomes_a_float_on_the_first_trip_is_carried() -> None:
+    compiled = same(summed_from_an_int, *CALLS, (drawn(1, 3), drawn(1)))
+    assert loops(compiled, *CALLS[0])

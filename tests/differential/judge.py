@@ -135,7 +135,8 @@ def _magnitude(step: Step, operands: Sequence[Any], made: Any) -> Any:
     if "logaddexp" in step.text:
         return np.fmax(np.abs(made), np.fmax(*[np.abs(o) for o in operands]))
     if "np.linalg." in step.text and np.size(made):
-        return np.full(np.shape(made), np.max(np.abs(made)))  # errors are of the largest's size
+        largest = max(np.max(np.abs(a)) for a in (made, *operands) if np.size(a))
+        return np.full(np.shape(made), largest)  # errors are of the largest's size
     if not _SUM.search(step.text):
         return None
     size = np.abs(run_step(step, [np.abs(o) if kind_of(o) in "ifc" else o for o in operands]))

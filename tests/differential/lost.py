@@ -19,7 +19,6 @@ from numpy_lines import kind_of
 
 SHARE = 0.5  # of its size that a value without a digit spreads over
 SOME = 1e-3  # and one with few
-LEAST = 1e-6  # a spread below it is a sum that should be zero, and adds nothing
 
 
 def lost_digits(want: Any, samples: Sequence[Any], share: float = SHARE) -> Any:
@@ -32,7 +31,7 @@ def lost_digits(want: Any, samples: Sequence[Any], share: float = SHARE) -> Any:
         value = value.astype(wide)
         moved = [np.asarray(s).astype(wide) for s in samples]
         spread = np.fmax.reduce([np.abs(s - value) for s in moved])
-        mask = spread >= np.fmax(share * np.abs(value), LEAST)
+        mask = (spread >= share * np.abs(value)) & (spread > 0)
         return mask | np.logical_or.reduce([np.isfinite(s) != np.isfinite(value) for s in moved])
 
 
