@@ -27,12 +27,13 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 class Dim:
     """A size that is not known while compiling, e.g. ``n``, ``2*n + 1``, ``n // 4``."""
 
-    __slots__ = ("terms", "_hash")
+    __slots__ = ("terms", "_hash", "_names")
     terms: tuple[tuple[tuple[object, ...], int], ...]
 
     def __init__(self, terms: tuple[tuple[tuple[object, ...], int], ...]) -> None:
         self.terms = terms
         self._hash = hash(terms)
+        self._names: frozenset[str] | None = None
 
     @staticmethod
     def symbol(name: str) -> Dim:
@@ -62,10 +63,14 @@ class Dim:
         return _sum(0, self, -1)
 
     def __mul__(self, other: Size) -> Size:
+        if other == 1:
+            return self
         product: dict[tuple[object, ...], int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):
-                key = tuple(sorted(left + right, key=_factor_order))
+                key = left + right
+                if left and right:
+                    key = tuple(sorted(key, key=_factor_order))
                 product[key] = product.get(key, 0) + a * b
         return _canonical(product)
 
@@ -96,10 +101,17 @@ class Dim:
 
     def symbols(self) -> frozenset[str]:
         """Names of all symbols in the expression."""
-        return frozenset(_symbols(self))
+        if self._names is None:
+            self._names = frozenset(_symbols(self))
+        return self._names
 
     def substitute(self, env: Mapping[str, Size]) -> Size:
         """Replace symbols by sizes; symbols that `env` does not name stay."""
+        for name in self._names or self.symbols():
+            if name in env:
+                break
+        else:
+            return self
         total: Size = 0
         for factors, coefficient in self.terms:
             product: Size = coefficient
@@ -233,6 +245,8 @@ def _terms(size: Size) -> tuple[tuple[tuple[object, ...], int], ...]:
 
 
 def _sum(a: Size, b: Size, sign: int) -> Size:
+    if b == 0:
+        return a
     total = dict(_terms(a))
     for factors, coefficient in _terms(b):
         total[factors] = total.get(factors, 0) + sign * coefficient
@@ -245,7 +259,8 @@ def _canonical(terms: dict[tuple[object, ...], int]) -> Size:
         return 0
     if len(kept) == 1 and not kept[0][0]:
         return kept[0][1]
-    kept.sort(key=lambda term: (-len(term[0]), [_factor_order(f) for f in term[0]]))
+    if len(kept) > 1:
+        kept.sort(key=lambda term: (-len(term[0]), [_factor_order(f) for f in term[0]]))
     return Dim(tuple(kept))
 
 

@@ -1,7 +1,8 @@
 """How long each kernel of a plan takes in one call, as its rows estimate, for sizes that are given.
 
 Invariants: pure; what depends on a size that is not given is left out, and so is what a branch may
-skip: a kernel whose time is not known counts as short.
+skip: None is the time of a kernel that has no other launches. 0 is that of one that this call does
+not run, such as the form of a product that larger sizes take.
 Not here: where the estimates come from (kernel/cost.py), what is made of them (the back ends).
 """
 
@@ -27,13 +28,15 @@ _GIVEN = (Origin.ARGUMENT, Origin.CAPTURED, Origin.SCALAR)
 
 def kernel_times(
     plan: ExecutionPlan, params: Sequence[Sequence[Size]], hints: Mapping[str, int]
-) -> list[int]:
-    """Nanoseconds on one thread, for each kernel. params: the shapes of the plan's inputs over
-    the symbols whose sizes in this call `hints` gives."""
+) -> list[int | None]:
+    """Nanoseconds on one thread, for each kernel, None where they are not known. params: the shapes
+    of the plan's inputs over the symbols whose sizes in this call `hints` gives."""
     sizes = _sizes(plan, params, hints)
-    times = [0] * len(plan.kernels)
+    times: list[int | None] = [None] * len(plan.kernels)
     for row, trips in _launches(plan.rows, sizes, 1):
-        times[row.kernel] += trips * (sizes[row.work] or 0)
+        work = sizes[row.work]
+        if work is not None:
+            times[row.kernel] = (times[row.kernel] or 0) + trips * work
     return times
 
 

@@ -9,6 +9,7 @@ buffers), devices.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -164,9 +165,9 @@ class TensorType:
         """The same shape with another element type."""
         return TensorType(dtype, self.shape)
 
-    def substitute(self, env: dict[str, Size]) -> TensorType:
+    def substitute(self, env: Mapping[str, Size]) -> TensorType:
         """Replace dim symbols by sizes or other expressions."""
-        shape = tuple(s.substitute(env) if isinstance(s, Dim) else s for s in self.shape)
+        shape = tuple([s.substitute(env) if isinstance(s, Dim) else s for s in self.shape])
         return self if shape == self.shape else TensorType(self.dtype, shape)
 
     def __eq__(self, other: object) -> bool:

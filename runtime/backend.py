@@ -66,7 +66,7 @@ class Backend(Protocol):
         self,
         kernels: Sequence[Kernel],
         store: CodeStore | None = None,
-        times: Sequence[int] | None = None,
+        times: Sequence[int | None] | None = None,
     ) -> LoadedKernels:
         """Make kernels callable with the kernel ABI, from `store` where it has them.
 

@@ -78,7 +78,7 @@ class CpuBackend:
         self,
         kernels: Sequence[Kernel],
         store: CodeStore | None = None,
-        times: Sequence[int] | None = None,
+        times: Sequence[int | None] | None = None,
     ) -> LoadedKernels:
         """Addresses of `kernels`, compiled together where neither process nor store has them."""
         keys = [self.fingerprint(kernel) for kernel in kernels]
@@ -135,7 +135,7 @@ class CpuBackend:
             map_code(StoredCode(kernel, key, words), code)
 
     def _compile(
-        self, needed: Mapping[str, Family], store: CodeStore | None, times: Mapping[str, int]
+        self, needed: Mapping[str, Family], store: CodeStore | None, times: Mapping[str, int | None]
     ) -> int:
         """Compile, store and map, with workers where that is sooner; how many there were."""
         quick = self._quick(needed, times)
@@ -161,12 +161,14 @@ class CpuBackend:
             self.improving.add([self._job(key, needed[key], store) for key in sorted(quick)])
         return len(keys)
 
-    def _quick(self, needed: Mapping[str, Family], times: Mapping[str, int]) -> frozenset[str]:
+    def _quick(
+        self, needed: Mapping[str, Family], times: Mapping[str, int | None]
+    ) -> frozenset[str]:
         """Which of these to compile quickly first."""
         if not self._workers or not self.improving.possible:
             return frozenset()
         longest = {
-            key: max((times.get(kernel, 0) for kernel, _ in family.members), default=0)
+            key: _longest([times.get(kernel) for kernel, _ in family.members])
             for key, family in needed.items()
         }
         return quick_first({key: family.kernel for key, family in needed.items()}, longest)
@@ -186,6 +188,12 @@ class CpuBackend:
             return self._machine
         host: Machine = _machines().host_machine()
         return host
+
+
+def _longest(times: Sequence[int | None]) -> int | None:
+    """None where one of them is not known, and those that are known are 0."""
+    longest = max([time or 0 for time in times], default=0)
+    return None if longest == 0 and None in times else longest
 
 
 def _entry(key: str, effort: Effort) -> str:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from ...compiler.errors import error
 from ...compiler.kernel.kernel import Kernel
 from ...compiler.records import dataclass
+from ...compiler.uncollected import set_aside
 from . import hands, wire, worker
 from .effort import quick_seconds, seconds
 from .hands import Worker, WorkerDied
@@ -92,13 +93,14 @@ def compile_all(requests: Sequence[Request], done: Callable[[int, bytes], None])
     for number, request in enumerate(requests):
         _crew.jobs.put(_Job(number, request, answers))
     try:
-        for _ in requests:
-            number, code = _next_answer(answers)
-            if isinstance(code, WorkerDied):
-                raise _stopped(requests[number].kernel, code)
-            if isinstance(code, Exception):
-                raise code
-            done(number, code or worker.answer(requests[number]))
+        with set_aside():
+            for _ in requests:
+                number, code = _next_answer(answers)
+                if isinstance(code, WorkerDied):
+                    raise _stopped(requests[number].kernel, code)
+                if isinstance(code, Exception):
+                    raise code
+                done(number, code or worker.answer(requests[number]))
     finally:
         _withdraw(answers)
 

@@ -50,15 +50,15 @@ def is_light(kernel: Kernel) -> bool:
     return iterations <= _FEW_ITERATIONS
 
 
-def quick_first(kernels: Mapping[str, Kernel], times: Mapping[str, int]) -> frozenset[str]:
+def quick_first(kernels: Mapping[str, Kernel], times: Mapping[str, int | None]) -> frozenset[str]:
     """Which of these kernels to compile are first compiled quickly, by key.
 
-    times: nanoseconds in the call at hand, of those where they are known.
+    times: nanoseconds in the call at hand, of those where they are known; 0: it does not run.
     """
     short = {
         key: kernel
         for key, kernel in kernels.items()
-        if not _is_worth_it(kernel) and _is_short(kernel, times.get(key, 0))
+        if not _is_worth_it(kernel) and _is_short(kernel, times.get(key))
     }
     if seconds(list(short.values())) < LONG_LIST:
         return frozenset()
@@ -70,9 +70,9 @@ def _is_worth_it(kernel: Kernel) -> bool:
     return is_light(kernel) or is_sorting(kernel)
 
 
-def _is_short(kernel: Kernel, time: int) -> bool:
-    """Whether it takes so few nanoseconds that a call hardly feels what code it is. 0: that is not
-    known, and products count as long."""
+def _is_short(kernel: Kernel, time: int | None) -> bool:
+    """Whether it takes so few nanoseconds that a call hardly feels what code it is. Of those whose
+    time is not known products count as long."""
     if packing_of(kernel) is not None or contraction_of(kernel) is not None:
-        return 0 < time < SHORT_PRODUCT
-    return time < LONG_RUN
+        return time is not None and time < SHORT_PRODUCT
+    return time is None or time < LONG_RUN

@@ -51,7 +51,8 @@ def families(kernels: Mapping[str, Kernel], key_of: Callable[[Kernel], str]) -> 
 
 
 def template(kernel: Kernel) -> tuple[Kernel, bytes]:
-    """The kernel with slots for its constants, and the words that make it this kernel."""
+    """The kernel with slots for its constants, and the words that make it this kernel; a template
+    is its own, without words."""
     words: list[bytes] = []
     return replace(kernel, body=_with_slots(kernel.body, words)), b"".join(words)
 
@@ -72,7 +73,7 @@ def _with_slots(body: Sequence[Statement], words: list[bytes]) -> tuple[Statemen
 
 
 def _may_vary(statement: Constant) -> bool:
-    if statement.dtype not in _FORMS:
+    if statement.dtype not in _FORMS or isinstance(statement.value, Slot):
         return False
     value = float(statement.value)
     return math.isfinite(value) and value != 0 and abs(math.frexp(value)[0]) != 0.5

@@ -18,6 +18,8 @@ from ..llvm.module import compile_module
 from ..llvm.native.objects import link
 from ..llvm.skeletons import quick_code
 from .effort import is_light
+from .mapped import filled
+from .templates import template
 from .wire import DONE, FAILED, Effort, Request, read_frame, unpacked, write_frame
 
 if TYPE_CHECKING:
@@ -34,8 +36,10 @@ def compiled(kernel: Kernel, machine: Machine) -> bytes:
 
 
 def quickly_compiled(kernel: Kernel, machine: Machine) -> bytes:
-    """Code that is there sooner, runs slower and computes the same bits."""
-    return quick_code(kernel, machine).to_bytes()
+    """Code that is there sooner, runs slower and computes the same bits. Kernels that are alike
+    but for constants, too, share the loops that are compiled."""
+    with_slots, words = template(kernel)
+    return filled(quick_code(with_slots, machine).to_bytes(), words).to_bytes()
 
 
 def answer(request: Request) -> bytes:

@@ -41,7 +41,7 @@ class ReferenceBackend:
         self,
         kernels: Sequence[Kernel],
         store: CodeStore | None = None,
-        times: Sequence[int] | None = None,
+        times: Sequence[int | None] | None = None,
     ) -> LoadedKernels:
         """Callbacks that interpret the kernels; nothing is ever stored."""
         before = len(self._made)

@@ -27,7 +27,7 @@ from .graph import Graph, Location, Node, Value, Variable
 from .inference import result_types
 from .names import Names
 from .order import Order
-from .substitute import substitute_node
+from .substitute import Mentions
 
 _ORDERED = (Structure.STATE, Structure.EFFECT, Structure.FLOW)
 Locate = Callable[[], Location | None]
@@ -61,6 +61,7 @@ class Builder:
         self.tokens: list[Value] = []
         self.names = names or Names()
         self._order = Order()
+        self._mentions = Mentions()
         self._locate = locate
         self._unify = unify
         self._scalars: dict[tuple[str, bytes, str | None], Value] = {}
@@ -209,14 +210,14 @@ class Builder:
 
     def substitute(self, env: Mapping[str, Size]) -> None:
         """Replace dim symbols everywhere: the trace found out what they are."""
-        replaced = dict(env)
-        for param in self.params:
-            if isinstance(param.type, TensorType):
-                param.type = param.type.substitute(replaced)
-        for node in self.nodes:
-            substitute_node(node, replaced)
-        for symbol in replaced:
+        self._mentions.substitute(self.params, self.nodes, env)
+        for symbol in env:
             self.hints.pop(symbol, None)
+
+    def changed(self, node: Node) -> None:
+        """A node of this graph was given further results, attributes or regions."""
+        node.verified = False
+        self._mentions.changed(node)
 
     def finish(self, results: Sequence[Value] = (), tokens: Sequence[Value] | None = None) -> Graph:
         """The graph. Keeps every effect, or exactly `tokens`."""

@@ -324,29 +324,35 @@ class Kernel:
     body: tuple[Statement, ...]
 
 
+# The fields of a statement that are blocks, in order. Every kernel is walked many times.
+_BLOCKS: Mapping[type, tuple[str, ...]] = {
+    **dict.fromkeys((Parallel, For, Loop, Reduce), ("body",)),
+    Scan: ("body", "then"),
+    If: ("body", "otherwise"),
+}
+
+
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The blocks inside a statement, in order."""
-    return tuple([getattr(statement, name) for name in body_fields(statement)])
+    fields = _BLOCKS.get(type(statement))
+    return () if fields is None else tuple([getattr(statement, name) for name in fields])
 
 
 def body_fields(statement: Statement) -> tuple[str, ...]:
     """The fields of a statement that are blocks, in order."""
-    if isinstance(statement, Scan):
-        return ("body", "then")
-    if isinstance(statement, If):
-        return ("body", "otherwise")
-    return ("body",) if isinstance(statement, Parallel | For | Loop | Reduce) else ()
+    return _BLOCKS.get(type(statement), ())
 
 
 def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """Every statement, an outer one before those inside it."""
     stack = [iter(body)]
+    blocks = _BLOCKS
     while stack:
         for statement in stack[-1]:
             yield statement
-            inner = bodies(statement)
-            if inner:
-                stack.extend(iter(block) for block in reversed(inner))
+            fields = blocks.get(type(statement))
+            if fields is not None:
+                stack.extend([iter(getattr(statement, name)) for name in reversed(fields)])
                 break
         else:
             stack.pop()

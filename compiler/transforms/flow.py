@@ -240,7 +240,7 @@ def _add_results(builder: Builder, node: Node, types: Sequence[TensorType]) -> l
     for token in tokens:
         token.index += len(made)
     node.results = (*tensors, *made, *tokens)
-    node.verified = False
+    builder.changed(node)
     return made
 
 

@@ -16,6 +16,7 @@ from ..compiler.passes.base import Pass, run_passes
 from ..compiler.plan import ExecutionPlan, Origin
 from ..compiler.plan_times import kernel_times
 from ..compiler.records import dataclass
+from ..compiler.uncollected import uncollected
 from ..progress import phase
 from ..reports import PassReport, ReportingStore, report_kernels
 from ..runtime.backend import LoadedKernels
@@ -67,7 +68,8 @@ def plan_of(
     result = traced.trace
     phase("passes")
     report = PassReport(result.graph) if logs("passes") else None
-    graph = run_passes(result.graph, optimisation.passes, report).graph
+    with uncollected():
+        graph = run_passes(result.graph, optimisation.passes, report).graph
     if report is not None and optimisation.fuse:
         graph = PASSES["fuse"].run(graph)
         report("fuse", graph)

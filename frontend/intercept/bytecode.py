@@ -16,6 +16,14 @@ from typing import Any
 # Ways to call a function of a module, or a method.
 _CALLING = frozenset(("PUSH_NULL", "CACHE"))
 _ALIKE = {"LOAD_METHOD": "LOAD_ATTR"}
+_WRITING_GLOBALS = ("STORE_GLOBAL", "DELETE_GLOBAL")
+
+
+def instructions(code: CodeType, *names: str) -> Iterator[dis.Instruction]:
+    """The instructions of these names. Most code has none of them, which is seen at once."""
+    wanted = {dis.opmap[name] for name in names if name in dis.opmap}
+    if not wanted.isdisjoint(code.co_code[::2]):
+        yield from (step for step in dis.get_instructions(code) if step.opname in names)
 
 
 @functools.lru_cache(maxsize=2048)
@@ -24,31 +32,21 @@ def global_reads(code: CodeType) -> frozenset[str]:
     reads: set[str] = set()
     writes: set[str] = set()
     for inner in nested(code):
-        for instruction in dis.get_instructions(inner):
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                reads.add(instruction.argval)
-            elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                writes.add(instruction.argval)
+        reads.update(step.argval for step in instructions(inner, "LOAD_GLOBAL", "LOAD_NAME"))
+        writes.update(step.argval for step in instructions(inner, *_WRITING_GLOBALS))
     return frozenset(reads - writes)
 
 
 def global_writes(code: CodeType) -> bool:
     """True where `code` or a function in it assigns a global."""
-    return any(
-        instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
-        for inner in nested(code)
-        for instruction in dis.get_instructions(inner)
-    )
+    return any(any(instructions(inner, *_WRITING_GLOBALS)) for inner in nested(code))
 
 
 @functools.lru_cache(maxsize=2048)
 def cell_writes(code: CodeType) -> frozenset[str]:
     """Free variables that `code` or the functions in it assign."""
     return frozenset(
-        instruction.argval
-        for inner in nested(code)
-        for instruction in dis.get_instructions(inner)
-        if instruction.opname == "STORE_DEREF"
+        step.argval for inner in nested(code) for step in instructions(inner, "STORE_DEREF")
     )
 
 
@@ -58,11 +56,9 @@ def only_called(code: CodeType) -> frozenset[str]:
     called: set[str] = set()
     other: set[str] = set()
     for inner in nested(code):
-        for instruction in dis.get_instructions(inner):
-            kind = instruction.opname
-            if kind in ("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"):
-                at_once = kind == "LOAD_METHOD" or _pushes_null(kind, instruction.arg or 0)
-                (called if at_once else other).add(instruction.argval)
+        for step in instructions(inner, "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"):
+            at_once = step.opname == "LOAD_METHOD" or _pushes_null(step.opname, step.arg or 0)
+            (called if at_once else other).add(step.argval)
     return frozenset(called - other)
 
 
@@ -83,6 +79,8 @@ def nested(code: CodeType) -> Iterator[CodeType]:
 def does_the_same(a: CodeType, b: CodeType) -> bool:
     """Whether two code objects of one name and line come from the same text. How names of modules
     are called depends on what else was compiled with them."""
+    if a == b:
+        return True
     if (a.co_name, a.co_firstlineno) != (b.co_name, b.co_firstlineno):
         return False
     pairs = itertools.zip_longest(_steps(a), _steps(b))

@@ -14,7 +14,6 @@ Not here: containers and dataclasses among the arguments, which every call chang
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable
 from types import CellType, FunctionType
 from typing import Any
@@ -23,6 +22,7 @@ from tracemill.compiler.errors import TracemillError, error
 from tracemill.compiler.ir.graph import Location
 from tracemill.compiler.records import dataclass
 
+from ..intercept.bytecode import instructions
 from .guards import same_constant
 from .source import user_location
 
@@ -80,7 +80,7 @@ class Outside:
         names = assigned if captured or not self._entered else frozenset[str]()
         names = names.intersection(code.co_freevars)
         self._entered = True
-        for instruction in dis.get_instructions(code):
+        for instruction in instructions(code, "STORE_GLOBAL", "STORE_DEREF"):
             place = instruction.positions
             line = (place.lineno if place else None) or code.co_firstlineno
             where = Location(code.co_filename, line, code.co_name)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tracemill.compiler.dims import Dim, Size, dim_text
+from tracemill.compiler.dims import Dim, Size, dim_text, symbols_of
 from tracemill.compiler.ir.graph import Location
 
 from .guards import SizeGuard
@@ -32,6 +32,7 @@ class Sizes:
         self.listeners: list[Callable[[Mapping[str, Size]], None]] = []
         self.guards: list[SizeGuard] = []
         self.replaced: dict[str, Size] = {}
+        self._equal_to: dict[str, set[str]] = {}  # of a symbol: the removed ones that mention it
         self._order = {name: i for i, name in enumerate(self.hints)}
         self._lower: dict[Dim, int] = {}
         self._bounds: dict[Dim, SizeGuard] = {}
@@ -50,7 +51,7 @@ class Sizes:
         """The size over the remaining symbols."""
         if type(size) is int or not self.replaced:
             return size
-        return size.substitute(self.replaced) if isinstance(size, Dim) else size
+        return _substitute(size, self.replaced)
 
     def hint(self, size: Size) -> int:
         """The size in the example call."""
@@ -161,10 +162,11 @@ class Sizes:
             self._replace({name: value})
 
     def _replace(self, change: dict[str, Size]) -> None:
-        self.replaced = {
-            name: s.substitute(change) if isinstance(s, Dim) else s
-            for name, s in self.replaced.items()
-        } | change
+        for symbol in change:
+            for name in self._equal_to.pop(symbol, ()):
+                self._remove(name, _substitute(self.replaced[name], change))
+        for name, size in change.items():
+            self._remove(name, size)
         lower, self._lower = self._lower, {}
         for shape, bound in lower.items():
             known = shape.substitute(change) - bound
@@ -175,6 +177,12 @@ class Sizes:
         self._equal = _substituted(self._equal, change)
         for listener in self.listeners:
             listener(change)
+
+    def _remove(self, symbol: str, size: Size) -> None:
+        """Note what a removed symbol equals."""
+        self.replaced[symbol] = size
+        for name in symbols_of((size,)):
+            self._equal_to.setdefault(name, set()).add(symbol)
 
     def _guard(self, left: Size, relation: str, right: Size, reason: str) -> None:
         self.guards.append(SizeGuard(left, relation, right, reason, self._place()))
@@ -220,6 +228,10 @@ class Sizes:
         if isinstance(difference, Dim):
             part, offset = _split(difference)
             self._lower[part] = max(self._lower.get(part, -offset), -offset)
+
+
+def _substitute(size: Size, change: Mapping[str, Size]) -> Size:
+    return size.substitute(change) if isinstance(size, Dim) else size
 
 
 def _substituted(facts: set[Size], change: Mapping[str, Size]) -> set[Size]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,43 @@ def test_what_no_size_reaches_is_decided_without_a_guard() -> None:
 
     assert_same(asked, np.ones(9))
     assert guards(asked, np.ones(9)) == []
+
+
+def test_a_size_follows_those_it_was_said_to_be() -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        if len(z) != 2 * len(y):
+            return z
+        return (x + y, z.reshape(2, -1) * x, np.zeros(len(z)))
+
+    args = np.arange(4.0), np.ones(4), np.arange(8.0)
+    call = trace_function(f, *args)
+    assert [str(p.type) for p in call.result.graph.params] == ["f64[n]", "f64[n]", "f64[2*n]"]
+    assert call.result.replaced == {"k": 2 * Dim.symbol("n"), "m": Dim.symbol("n")}
+    larger = np.arange(7.0), np.ones(7), np.arange(14.0)
+    assert_equal(call(*larger), f(*larger))
+    assert call.broken_guard((np.ones(7), np.ones(7), np.ones(13)))
+
+
+def test_tracing_many_arrays_grows_with_their_number() -> None:
+    def f(x: Any, *layers: Any) -> Any:
+        for w, s in zip(layers[::2], layers[1::2]):
+            x = x + np.tanh(x @ w - s)
+        return x
+
+    def work(count: int) -> int:
+        events = 0
+
+        def see(frame: object, event: str, arg: object) -> None:
+            nonlocal events
+            events += event in ("call", "c_call")
+
+        args = [np.ones((15, 16)), *[np.ones((16, 16)), np.ones(16)] * count]
+        sys.setprofile(see)
+        try:
+            trace_function(f, *[arg.copy() for arg in args])
+        finally:
+            sys.setprofile(None)
+        return events
+
+    work(2)
+    assert work(160) <= 8.5 * work(20)

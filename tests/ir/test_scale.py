@@ -98,3 +98,27 @@ def test_building_grows_with_the_graph() -> None:
     empty = chain(1)
     small, large = (calls(lambda _: chain(500), empty), calls(lambda _: chain(4000), empty))
     assert large <= 8.5 * small
+
+
+def layers(count: int) -> Graph:
+    """Additions of parameters whose sizes are found to be that of the first one by one."""
+
+    def unify(left: object, right: object) -> bool:
+        b.substitute({str(right): Dim.symbol("n0")})
+        return True
+
+    b = Builder("layers", None, unify)
+    params = [b.param("x", TensorType(F32, (Dim.symbol(f"n{i}"),))) for i in range(count)]
+    value = params[0]
+    for param in params[1:]:
+        value = b.add(value, b.tanh(param))
+    return b.finish([value])
+
+
+def test_making_many_sizes_one_grows_with_the_graph() -> None:
+    empty = chain(1)
+    small, large = (calls(lambda _: layers(200), empty), calls(lambda _: layers(1600), empty))
+    assert large <= 8.5 * small
+    made = layers(20)
+    verify(made)
+    assert {v.type for v in made.values()} == {TensorType(F32, (Dim.symbol("n0"),))}

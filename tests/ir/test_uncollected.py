@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from tracemill.compiler.uncollected import here_to_stay, uncollected
+from tracemill.compiler.uncollected import here_to_stay, set_aside, uncollected
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +51,20 @@ def test_what_somebody_froze_stays_frozen():
     assert gc.get_freeze_count() > 0
     old = {id(thing) for thing in gc.get_objects(generation=2)}
     assert not any(id(thing) in old for thing in made)
+
+
+def test_what_is_set_aside_comes_back():
+    before = [[] for _ in range(10)]
+    with set_aside():
+        assert gc.get_freeze_count() > len(before)
+        made = [[] for _ in range(10)]
+        new = {id(thing) for at in range(3) for thing in gc.get_objects(generation=at)}
+        assert all(id(thing) in new for thing in made)
+        assert not any(id(thing) in new for thing in before)
+        with set_aside():
+            assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0
+    with pytest.raises(KeyError), set_aside():
+        raise KeyError
+    assert gc.get_freeze_count() == 0
