@@ -1,6 +1,7 @@
 """Exceptions of the user's as text: what a check of a graph carries, and the exception again.
 
     ValueError("x is negative")    <->    "builtins:ValueError", "('x is negative',)"
+    ShapeError [TM204] ...         <->    "TM204", "('add needs equal ...', detail, hint)"
 
 Invariants: only classes of exceptions are made again, of modules that are loaded.
 Not here: which exceptions become checks (the frontend), what a failed check is (the op `check`).
@@ -12,11 +13,13 @@ import ast
 import sys
 from typing import Any
 
-from .errors import error
+from .errors import CODES, TracemillError, error
 
 
 def as_text(problem: Exception) -> tuple[str, str] | None:
     """The class of an exception and its arguments; None for one that they do not make again."""
+    if isinstance(problem, TracemillError):
+        return problem.code, repr((problem.summary, problem.detail, problem.hint))
     kind, arguments = type(problem), repr(problem.args)
     name = f"{kind.__module__}:{kind.__qualname__}"
     try:
@@ -29,6 +32,9 @@ def as_text(problem: Exception) -> tuple[str, str] | None:
 
 def from_text(name: str, arguments: str, place: object) -> Exception:
     """The exception, with a note of the place; TraceError's kin where its class is gone."""
+    if name in CODES:
+        summary, detail, hint = ast.literal_eval(arguments)
+        return error(name, summary, place=place, detail=detail, hint=hint)
     try:
         made = _made(name, arguments)
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError):

@@ -11,32 +11,18 @@ Not here: messages and the places they name (compiler/errors.py).
 
 from __future__ import annotations
 
-import dis
 import functools
-import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from ..compiler.errors import BrokenGraph, CompileError, GraphError, TracemillError
 from ..settings import settings
+from ..tracing.blame import entries, file_of, is_bug
 from ..tracing.source import OWN_FOLDERS
 from ..tracing.state import current
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_OUR_BUGS = (BrokenGraph, CompileError, GraphError)
-_RAISE = dis.opmap["RAISE_VARARGS"]
-# What the frontend raises because Python and NumPy would; its handlers may leave that to NumPy.
-_HANDLERS = tuple(
-    os.path.join(OWN_FOLDERS[0], name, "")
-    for name in ("numpy", "intercept", "tracing", "nn", "optim", "random", "special")
-)
-_PYTHONS = (
-    TypeError, ValueError, IndexError, ArithmeticError, NotImplementedError, AttributeError,
-    MemoryError, KeyboardInterrupt,
-)  # fmt: skip
 
 
 def for_users(function: Callable[P, R]) -> Callable[P, R]:
@@ -57,7 +43,7 @@ def shorten(problem: BaseException) -> None:
     """Leave out the frames of ours; a bare ``raise`` must follow, which adds none."""
     if current() is not None or settings().log:
         return
-    if not hasattr(problem, "full_traceback") and _is_bug(problem):
+    if not hasattr(problem, "full_traceback") and is_bug(problem):
         return
     seen: set[int] = set()
     at: BaseException | None = problem
@@ -72,35 +58,8 @@ def shorten(problem: BaseException) -> None:
 
 def _of_users(whole: TracebackType | None) -> TracebackType | None:
     """A traceback of the entries in files that are not ours."""
-    kept = [entry for entry in _entries(whole) if not _file(entry).startswith(OWN_FOLDERS)]
+    kept = [entry for entry in entries(whole) if not file_of(entry).startswith(OWN_FOLDERS)]
     made: TracebackType | None = None
     for entry in reversed(kept):
         made = TracebackType(made, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return made
-
-
-def _is_bug(problem: BaseException) -> bool:
-    """Whether it comes from a mistake of ours rather than from the user's or the world's."""
-    if isinstance(problem, TracemillError):
-        return isinstance(problem, _OUR_BUGS)
-    entries = _entries(problem.__traceback__)
-    if not entries or not _file(entries[-1]).startswith(OWN_FOLDERS):
-        return False
-    if not isinstance(problem, _PYTHONS):
-        return True
-    where = entries[-1]
-    code, file = where.tb_frame.f_code, _file(where)
-    raised = code.co_code[where.tb_lasti] == _RAISE  # and not by what the line calls
-    return not raised and not file.startswith(_HANDLERS) and isinstance(problem, Exception)
-
-
-def _entries(whole: TracebackType | None) -> list[TracebackType]:
-    found = []
-    while whole is not None:
-        found.append(whole)
-        whole = whole.tb_next
-    return found
-
-
-def _file(entry: TracebackType) -> Any:
-    return entry.tb_frame.f_code.co_filename

@@ -1,40 +1,42 @@
-"""Exceptions of the user's in blocks that the run may not take.
+"""Exceptions in blocks that the run may not take.
 
-A block is traced whether it is taken or not. One that ends with a ``raise`` becomes a check of the
-test, and what follows is traced as if it were not taken, for behind it the test is false:
+A block is traced whether it is taken or not. One that ends with a ``raise``, or with a line that
+Python or NumPy would refuse for these sizes, becomes a check of the test, and what follows is
+traced as if it were not taken, for behind it the test is false:
 
     if x.min() < 0: raise ValueError(..)    ->    check(not x.min() < 0), raising ValueError(..)
+    if x[0] > 5: y = x + np.ones(3)         ->    check(not x[0] > 5), raising ShapeError [TM204]
 
-Invariants: a block that does anything else that is seen outside is refused; so is a ``raise`` that
-a ``try`` around it might catch.
+Invariants: a block that does anything else that is seen outside is refused; so is one that a
+``try`` stands around, which might catch what it raises.
 Not here: what happens when a check fails (calls/failures.py), the exception as text
-(compiler/raising.py).
+(compiler/raising.py), whose mistake an exception is (tracing/blame.py), an index that leaves its
+axis (numpy/positions.py).
 """
 
 from __future__ import annotations
 
-import dis
 import re
 import sys
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 
-from ..compiler.errors import TracemillError, error
+from ..compiler.errors import error
 from ..compiler.ir.graph import Location, Value
 from ..compiler.raising import as_text
 from ..intercept.source_code import is_inside_try
 from ..tracing import run
-from ..tracing.source import is_library_file, source_line
+from ..tracing.blame import entries, found_at, raised_at
+from ..tracing.source import source_line
 from ..tracing.state import Trace
 
-_RAISE = dis.opmap["RAISE_VARARGS"]
 _TRACED = re.compile(r"<traced [^<>]*>")  # in a text that was made while tracing
 
 
 def explained(problem: Exception, reason: str = "") -> Exception:
     """What to raise for an exception of a block: another one where a `raise` of the user's made
     it."""
-    at = _raised_at(problem)
+    at = raised_at(problem)
     if at is None:
         return problem
     place = _place(at)
@@ -53,7 +55,7 @@ def explained(problem: Exception, reason: str = "") -> Exception:
 
 def check_instead(trace: Trace, ok: Value, problem: Exception, block: Trace) -> None:
     """A check of `ok` that raises what a block raised. Raises TraceError where it cannot be."""
-    at = _raised_at(problem)
+    at = raised_at(problem) or found_at(problem)
     text = as_text(problem)
     reason = ""
     if at is None:
@@ -65,23 +67,11 @@ def check_instead(trace: Trace, ok: Value, problem: Exception, block: Trace) -> 
     elif any(is_inside_try(*place) for place in _lines(problem)):
         reason = "`try` stands around it, and catches only what is raised while tracing"
     if text is None or reason:
-        raise explained(problem, reason) from problem
+        raise explained(problem, reason) from problem.__cause__
     raises, arguments = text
     arguments = _TRACED.sub("...", arguments)
     token = trace.emit("check", ok, code="TM244", raises=raises, arguments=arguments)
     token.node.location = _place(at)
-
-
-def _raised_at(problem: Exception) -> TracebackType | None:
-    """Where a ``raise`` or ``assert`` in the user's code made an exception."""
-    at: TracebackType | None = problem.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    if at is None or isinstance(problem, TracemillError):
-        return None
-    code = at.tb_frame.f_code
-    raises = code.co_code[at.tb_lasti] == _RAISE
-    return at if raises and not is_library_file(code.co_filename) else None
 
 
 def _place(at: TracebackType) -> Location:
@@ -98,10 +88,8 @@ def _is_seen(block: Trace) -> bool:
 
 def _lines(problem: Exception) -> Iterator[tuple[str, int]]:
     """The lines of the user's that an exception would pass on its way out of the trace."""
-    at: TracebackType | None = problem.__traceback__
-    while at is not None:
+    for at in entries(problem.__traceback__):
         yield at.tb_frame.f_code.co_filename, at.tb_lineno
-        at = at.tb_next
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

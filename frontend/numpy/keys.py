@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.dims import Size, floor_divide
-from tracemill.compiler.errors import TraceError, number_text
+from tracemill.compiler.dims import Size
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.records import dataclass
@@ -31,9 +30,9 @@ from ..tracing.state import Trace, fail
 from ..tracing.tensor import TracedArray, TracedScalar
 from ..tracing.views import Reshape, Slice, Step, Transpose
 from .operands import any_traced, value_of
+from .positions import FAR, check_known, position, slice_bounds
 from .words import broadcast_shapes
 
-_FAR = 2**62  # beyond the end of any axis
 _GAP = object()  # stands for an ellipsis that stands for no axes
 
 
@@ -183,8 +182,13 @@ def _rows(
                 region(*slice_bounds(trace, shape[axis], item))
             rows.append(_Row("axis", size[-1]))
         elif type(item) is int or type(item) is TracedSize:
-            region(_position(trace, shape[axis], item, axis), 1)
-            rows.append(_Row("drop"))
+            place = position(trace, shape[axis], item, axis)
+            if isinstance(place, Value):
+                rows.append(_Row("index", shape[axis], place))
+                region(0, shape[axis])
+            else:
+                rows.append(_Row("drop"))
+                region(place, 1)
         elif item.tensor.dtype is BOOL:
             for row in _mask_rows(trace, shape, axis, item):
                 rows.append(row)
@@ -196,7 +200,7 @@ def _rows(
                 fits = trace.emit("less_equal", item, most)
                 trace.emit("check", fits, code="TM246", dtype=I64)
             index = trace.cast(item, I64)
-            _check_known(trace, index, shape[axis], axis)
+            check_known(trace, index, shape[axis], axis)
             rows.append(_Row("index", shape[axis], index))
             region(0, shape[axis])
     whole = all(s == 0 for s in start) and tuple(size) == shape and all(s == 1 for s in step)
@@ -217,7 +221,7 @@ def _places_together(trace: Trace, items: list[Any]) -> list[Any]:
     for i in at:
         if type(items[i]) is TracedSize:
             made[i] = trace.size_value(items[i].now())
-        elif type(items[i]) is int and -_FAR < items[i] < _FAR:
+        elif type(items[i]) is int and -FAR < items[i] < FAR:
             made[i] = trace.literal(items[i], I64)
     return made
 
@@ -241,7 +245,7 @@ def element_first(trace: Trace, key: Any) -> tuple[Element | None, Any]:
 def _is_integer(item: Any) -> bool:
     if type(item) in (TracedNumber, TracedScalar):
         return value_of(item).tensor.dtype.kind == "i"
-    return type(item) is TracedSize or (type(item) is int and -_FAR < item < _FAR)
+    return type(item) is TracedSize or (type(item) is int and -FAR < item < FAR)
 
 
 def _normal(item: Any) -> Any:
@@ -314,87 +318,3 @@ def _mask_rows(trace: Trace, shape: tuple[Size, ...], axis: int, mask: Value) ->
         _Row("index", shape[axis + i], trace.builder.constant(places))
         for i, places in enumerate(np.nonzero(found))
     ]
-
-
-def _position(trace: Trace, extent: Size, item: Any, axis: int) -> Size:
-    """An integer index counted from the front. Raises IndexError."""
-    index: Size = item.now() if type(item) is TracedSize else item
-    if isinstance(index, int) and not -_FAR <= index < _FAR:
-        raise fail("TM230", f"index {number_text(index)} is out of bounds for axis {axis}")
-    sizes = trace.sizes
-    reason = "an index lies inside its axis"
-    negative = not sizes.at_least(index, 0, reason)
-    place = index + extent if negative else index
-    inside = (
-        sizes.at_least(place, 0, reason) if negative else sizes.at_least(extent, place + 1, reason)
-    )
-    if not inside:
-        raise fail(
-            "TM230",
-            f"index {item} is out of bounds for axis {axis} with size {sizes.hint(extent)}",
-        )
-    return sizes.normal(place)
-
-
-def _check_known(trace: Trace, index: Value, extent: Size, axis: int) -> None:
-    """Refuse constant indices that are outside an axis of known size."""
-    if not isinstance(extent, int):
-        return
-    found = known(trace, index)
-    if found is None or not found.size:
-        return
-    bad = found[(found < -extent) | (found >= extent)]
-    if bad.size:
-        raise fail(
-            "TM230", f"index {bad.flat[0]} is out of bounds for axis {axis} with size {extent}"
-        )
-
-
-def _bound(given: Any) -> int:
-    """A bound of a slice as a number, which decides a shape."""
-    try:
-        return operator.index(given)
-    except TraceError:
-        raise fail(
-            "TM102",
-            f"a slice needs the number of its bound {given!r} while the function is traced",
-            "its value is known only when the compiled function runs",
-            "x[i + np.arange(n)] takes n elements from a place that is known only then",
-        ) from None
-
-
-def slice_bounds(trace: Trace, extent: Size, item: slice) -> tuple[Size, Size, int]:
-    """(start, size, step) of a slice of an axis."""
-    step = 1 if item.step is None else operator.index(item.step)
-    if step == 0:
-        raise fail("TM243", "slice step cannot be zero")
-    sizes = trace.sizes
-    reason = "a slice lies inside its axis"
-    low = 0 if step > 0 else -1
-    high: Size = extent if step > 0 else extent - 1
-
-    def bound(given: Any, default: Size) -> Size:
-        if given is None:
-            return default
-        place: Size = given.now() if type(given) is TracedSize else _bound(given)
-        if isinstance(place, int):
-            place = min(max(place, -_FAR), _FAR)
-        if place == extent:
-            return high
-        if not sizes.at_least(place, 0, reason):
-            place = place + extent
-            return place if sizes.at_least(place, max(low, 0), reason) else low
-        return place if sizes.at_least(high, place, reason) else high
-
-    start = bound(item.start, low if step > 0 else high)
-    stop = bound(item.stop, high if step > 0 else low)
-    start, stop = sizes.normal(start), sizes.normal(stop)
-    distance = stop - start if step > 0 else start - stop
-    if not sizes.at_least(distance, 0, reason) or distance == 0:
-        return 0, 0, 1
-    if distance != extent and sizes.hint(distance) == 0 and sizes.at_least(0, distance, reason):
-        return 0, 0, 1
-    distance = sizes.normal(distance)
-    stride = abs(step)
-    number = distance if stride == 1 else floor_divide(distance + (stride - 1), stride)
-    return sizes.normal(start), number, step

@@ -75,16 +75,16 @@ class TracedSize:
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Any:
-        return self._apply(other, _floor_divide, "__floordiv__")
+        return self._apply(other, self._quotient, "__floordiv__")
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return self._apply(other, lambda a, b: _floor_divide(b, a), "__rfloordiv__")
+        return self._apply(other, lambda a, b: self._quotient(b, a), "__rfloordiv__")
 
     def __mod__(self, other: Any) -> Any:
-        return self._apply(other, _modulo, "__mod__")
+        return self._apply(other, self._remainder, "__mod__")
 
     def __rmod__(self, other: Any) -> Any:
-        return self._apply(other, lambda a, b: _modulo(b, a), "__rmod__")
+        return self._apply(other, lambda a, b: self._remainder(b, a), "__rmod__")
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -208,6 +208,19 @@ class TracedSize:
             return user_size(self.tracing, function(self.now(), other.now()))
         return self._leave(name, other)
 
+    def _quotient(self, a: Size, b: Size) -> Size:
+        return self._known(a) // 0 if self._is_zero(b) else a // b
+
+    def _remainder(self, a: Size, b: Size) -> Size:
+        return self._known(a) % 0 if self._is_zero(b) else a % b
+
+    def _known(self, size: Size) -> int:
+        """For the exception of Python's own, in its words."""
+        return self.tracing.sizes.hint(size)
+
+    def _is_zero(self, divisor: Size) -> bool:
+        return self.tracing.sizes.answer_equal(divisor, 0, "Python code divides by this size")
+
     def _compare(self, other: Any, decide: Callable[..., bool], name: str) -> Any:
         kind = type(other)
         if kind is int or kind is bool:
@@ -246,15 +259,3 @@ def largest(trace: Trace, a: Size, b: Size) -> Any:
 def smallest(trace: Trace, a: Size, b: Size) -> Any:
     """min(a, b) as a user's integer."""
     return user_size(trace, minimum(a, b))
-
-
-def _floor_divide(a: Size, b: Size) -> Size:
-    if b == 0:
-        raise ZeroDivisionError("integer division or modulo by zero")
-    return a // b
-
-
-def _modulo(a: Size, b: Size) -> Size:
-    if b == 0:
-        raise ZeroDivisionError("integer division or modulo by zero")
-    return a % b
