@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from .configuration import show_config as show_config
     from .control.functions import cond as cond
     from .control.functions import fori_loop as fori_loop
+    from .control.functions import map as map
     from .control.functions import scan as scan
+    from .control.functions import switch as switch
     from .control.functions import while_loop as while_loop
     from .devices import device as device
     from .differentiation import grad as grad
@@ -68,6 +70,8 @@ _HOMES = {
     "while_loop": "control.functions",
     "fori_loop": "control.functions",
     "scan": "control.functions",
+    "switch": "control.functions",
+    "map": "control.functions",
     "device": "devices",
     "save": "checkpoints",
     "restore": "checkpoints",
@@ -96,8 +100,9 @@ _HOMES = {
 }
 _MODULES = ("nn", "optim", "special", "random")
 
-# Names, computed from one table; `print` stays out: a star import must not hide Python's own.
-__all__ = [*(name for name in _HOMES if name not in ("print", "__version__")), *_MODULES]
+# Names, computed from one table; two stay out: a star import must not hide Python's own.
+_PYTHONS = ("print", "map")
+__all__ = [*(n for n in _HOMES if n not in (*_PYTHONS, "__version__")), *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
@@ -115,4 +120,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "print", "__version__"])
+    return sorted([*__all__, *_PYTHONS, "__version__"])

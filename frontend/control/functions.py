@@ -1,9 +1,11 @@
-"""Control flow for users: `cond`, `while_loop`, `fori_loop`, `scan`.
+"""Control flow for users: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`, `map`.
 
     y = tm.cond(x.sum() > 0, np.sqrt, np.square, x)
+    y = tm.switch(kind, [np.sin, np.cos, np.tanh], x)
     x, n = tm.while_loop(lambda c: np.abs(c[0]) > 1e-9, lambda c: (c[0] / 2, c[1] + 1), (x, 0))
     x = tm.fori_loop(0, 100, lambda i, x: 0.5 * (x + a / x), a)
     carry, ys = tm.scan(lambda h, x: (np.tanh(h @ w + x), h), h, xs)
+    norms = tm.map(np.linalg.norm, matrices)
 
 Inside a compiled function they are nodes of the graph: the trips run in machine code, how many
 there are is no reason to compile again, and any nested dict, list, tuple or dataclass of arrays
@@ -17,7 +19,8 @@ Not here: the graph (traced.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +29,14 @@ from ..calls.trees import Tree, flatten, paths
 from ..tracing.state import current, fail
 from ..variable import Variable
 from .carried import KEPT, need_structure, own_arrays, path_text
-from .traced import traced_cond, traced_fori, traced_scan, traced_while
+from .traced import (
+    traced_cond,
+    traced_fori,
+    traced_place,
+    traced_scan,
+    traced_while,
+    user_function,
+)
 
 
 def cond(
@@ -45,6 +55,31 @@ def cond(
         branch = if_true if _one_bool(predicate, "cond") else if_false
         return branch(*own_arrays(trace, operands))
     return traced_cond(trace, predicate, (if_true, if_false), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``: an index below zero counts from the end, and one that leaves
+    the list is an IndexError.
+
+    Only the branch that is taken runs. What they give is as in `cond`.
+    """
+    functions = list(branches)
+    if not functions:
+        raise fail("TM260", "switch needs a branch to take")
+    trace = current()
+    if trace is None or type(index) in (int, np.int64):
+        return functions[_one_integer(index)](*own_arrays(trace, operands))
+    return _between(traced_place(trace, index, len(functions)), 0, functions)(*operands)
+
+
+def _between(place: Any, first: int, functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """The function at a place, halves chosen by `cond`. first: the place of the first one."""
+    if len(functions) == 1:
+        return functions[0]
+    middle = len(functions) // 2
+    left = _between(place, first, functions[:middle])
+    right = _between(place, first + middle, functions[middle:])
+    return lambda *operands: cond(place < first + middle, left, right, *operands)
 
 
 def while_loop(test: Callable[..., Any], body: Callable[..., Any], initial: Any) -> Any:
@@ -105,6 +140,17 @@ def scan(
         return carry.final(), _empty(body, carry, tree, arrays)
     stacked = [np.stack(column) for column in zip(*[leaves for leaves, _ in rows], strict=True)]
     return carry.final(), rows[0][1].rebuild(stacked)
+
+
+def map(function: Callable[..., Any], xs: Any) -> Any:
+    """``function(x)`` for each row of `xs`, one after another, and what it gives, stacked.
+
+    xs: an array or a nest of them, of equal first sizes. `vmap` does all rows together, which is
+    faster where they fit in memory.
+    """
+    trace = current()
+    each = function if trace is None else user_function(function)
+    return scan(lambda carry, row: (carry, each(row)), (), xs)[1]
 
 
 def _empty(body: Callable[..., Any], carry: _Carry, tree: Tree, arrays: list[Any]) -> Any:
@@ -179,6 +225,12 @@ def _one_bool(predicate: Any, what: str) -> bool:
             hint="reduce it with .any() or .all()",
         )
     return bool(predicate)
+
+
+def _one_integer(index: Any) -> int:
+    if np.ndim(index) or np.asarray(index).dtype.kind not in "iu":
+        raise fail("TM260", f"the index of switch is one integer, got {index!r:.60}")
+    return operator.index(index[()] if isinstance(index, np.ndarray) else index)
 
 
 def _count(arrays: list[Any], length: int | None) -> int:

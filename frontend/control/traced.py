@@ -37,7 +37,7 @@ def traced_cond(
 ) -> Any:
     """A `cond` node; its results, nested as the branches give them."""
     test = _truth(trace, predicate, "cond")
-    arms = [_Arm(_user(function), operands) for function in functions]
+    arms = [_Arm(user_function(function), operands) for function in functions]
     with Regions(trace) as regions:
         for arm in arms:
             arm.trace(regions, {})
@@ -59,6 +59,15 @@ def traced_cond(
         variable.put(trace, next(found))
     assert arms[0].tree is not None
     return arms[0].tree.rebuild(leaves)
+
+
+def traced_place(trace: Trace, index: Any, count: int) -> Any:
+    """An index of a list of so many, counted from the front; the run checks it."""
+    value = value_of(read(index))
+    if value.tensor.shape or value.tensor.dtype.kind not in "iu":
+        raise fail("TM260", f"the index of switch is one integer, got {value.type!r}")
+    places = trace.builder.constant(np.arange(count))
+    return fresh(trace, trace.emit("gather", places, trace.cast(value, I64), axes=(0,))[0])
 
 
 class _Arm:
@@ -163,7 +172,7 @@ def traced_while(
     trace: Trace, test: Callable[..., Any], body: Callable[..., Any], init: Any
 ) -> Any:
     """A `while` node."""
-    test, body = _user(test), _user(body)
+    test, body = user_function(test), user_function(body)
     carried = Carried.of("while_loop", init)
 
     def run(items: list[Any], inner: Trace) -> tuple[Sequence[Value] | None, Sequence[Value]]:
@@ -183,7 +192,7 @@ def traced_while(
 
 def traced_fori(trace: Trace, lower: Any, upper: Any, body: Callable[..., Any], init: Any) -> Any:
     """A `for` node."""
-    body = _user(body)
+    body = user_function(body)
     bounds = [_bound(trace, lower), _bound(trace, upper)]
     carried = Carried.of("fori_loop", init)
 
@@ -200,7 +209,7 @@ def traced_scan(
     trace: Trace, body: Callable[..., Any], init: Any, xs: Any, length: Any, reverse: bool
 ) -> tuple[Any, Any]:
     """A `scan` node."""
-    body = _user(body)
+    body = user_function(body)
     carried = Carried.of("scan", init)
     stacks, tree = flatten(xs)
     values = [value_of(read(stack)) for stack in stacks]
@@ -267,7 +276,8 @@ def _loop(trace: Trace, op: str, head: Sequence[Value], carried: Carried, settle
 # -- words
 
 
-def _user(function: Callable[..., Any]) -> Callable[..., Any]:
+def user_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that a body calls, with what the trace needs in it."""
     take_for_user_code(function)
     found: Callable[..., Any] = callee(function)
     return found
