@@ -15,6 +15,7 @@ from .assemble import Assembly
 from .ir.graph import Graph
 from .kernel.target import Target
 from .passes.fuse import Fuse
+from .passes.inline import Inline
 from .plan import ExecutionPlan, Origin
 from .records import dataclass
 from .uncollected import uncollected
@@ -49,6 +50,7 @@ def compile_graph(
     parameters whose memory is the same, of which some are written.
     """
     with uncollected():
+        graph = Inline().run(graph)  # what is transparent has no kernel, whichever passes ran
         graph = Fuse().run(graph) if fuse else graph
         parameters = params or [Parameter(Origin.ARGUMENT, at) for at in range(len(graph.params))]
         assembly = Assembly(

@@ -205,16 +205,19 @@ def _merge(kernel: Kernel, pairs: Sequence[_Pair]) -> Kernel:
         replace(p, shape=_joined(p.shape, places[p.name])) if p.name in places else p
         for p in kernel.params
     )
-    merged = {pair.outer.axis: _merged(pair) for pair in pairs}
+    by_axis = {pair.outer.axis: pair for pair in pairs}
 
-    def swap(statement: Statement) -> Statement:
-        return merged.get(statement.axis, statement) if isinstance(statement, Loop) else statement
+    def swap(statement: Statement) -> Statement:  # inside it others may have been merged
+        pair = by_axis.get(statement.axis) if isinstance(statement, Loop) else None
+        return statement if pair is None else _merged(statement, pair.places.at)
 
     return replace(kernel, params=params, body=map_body(kernel.body, swap))
 
 
-def _merged(pair: _Pair) -> Loop:
-    outer, inner, places = pair.outer, pair.inner, pair.places.at
+def _merged(outer: Statement, places: Mapping[str, int]) -> Loop:
+    inner = _perfect(outer)
+    assert isinstance(outer, Loop)
+    assert inner is not None
     axis = Dim.symbol(outer.axis)
 
     def access(buffer: str, index: tuple[Index, ...]) -> tuple[Index, ...]:

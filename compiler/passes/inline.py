@@ -6,9 +6,10 @@ Not here: which ops those are (their records say so).
 
 from __future__ import annotations
 
-from ..ir.graph import Graph, Value
+from ..ir.graph import Graph, Node, Value
 from ..ir.inlining import inline
 from ..ir.rewriter import Rewriter
+from ..ir.traversal import all_nodes
 from ..records import dataclass, replace
 from ..types import TensorType
 from .base import within
@@ -22,11 +23,13 @@ class Inline:
 
     def run(self, graph: Graph) -> Graph:
         """The graph without transparent regions."""
+        if not any(_is_transparent(node) for node in all_nodes(graph)):
+            return graph
         graph = within(graph, self.run)
         rewriter = Rewriter(graph)
         tokens: list[Value] = []
         for node in graph.nodes:
-            if not (node.regions and node.op.facts.transparent):
+            if not _is_transparent(node):
                 rewriter.keep(node)
                 continue
             operands = [rewriter.values.get(v, v) for v in node.operands]
@@ -39,3 +42,7 @@ class Inline:
         kept = set(finished.results)
         more = [token for token in tokens if token not in kept]
         return replace(finished, results=(*finished.results, *more)) if more else finished
+
+
+def _is_transparent(node: Node) -> bool:
+    return bool(node.regions) and node.op.facts.transparent

@@ -29,7 +29,7 @@ from .operands import array_of, value_of
 from .run_time_slices import RunTimeSlice, split, taken
 from .selection import Selection, assigned
 from .ufuncs import deliver, out_array
-from .words import broadcast_shapes, broadcast_to, reshape
+from .words import broadcast_shapes, broadcast_to, in_a_row, reshape
 
 
 def getitem(array: Any, key: Any) -> Any:
@@ -183,11 +183,7 @@ def _masked(trace: Trace, target: TracedArray, subscript: Subscript, item: Any) 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """np.take"""
     trace = running()
-    value = value_of(a)
-    if axis is None:
-        value = reshape(trace, value, (product(value.tensor.shape),))
-        axis = 0
-    place = one_axis(axis, value.tensor.rank)
+    value, place = in_a_row(trace, value_of(a), axis)
     index = value_of(indices) if np.ndim(indices) or not isinstance(indices, list) else None
     if index is None or (index.tensor.dtype.kind == "f" and 0 in index.tensor.shape):
         index = value_of(np.zeros(np.shape(indices), np.int64))

@@ -25,7 +25,7 @@ from .memory_order import ordered
 from .movement import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, view_of
 from .operands import array_of, common_dtype, value_of
 from .ufuncs import deliver
-from .words import reshape
+from .words import in_a_row, reshape
 
 
 def concatenate(
@@ -223,11 +223,7 @@ def tile(A: Any, reps: Any) -> Any:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """np.repeat"""
     trace = running()
-    value = value_of(a)
-    if axis is None:
-        value = reshape(trace, value, (_count(value),))
-        axis = 0
-    place = one_axis(axis, value.tensor.rank)
+    value, place = in_a_row(trace, value_of(a), axis)
     shape = value.tensor.shape
     if isinstance(repeats, int | np.integer) or type(repeats) is TracedSize:
         count = size_argument(repeats)

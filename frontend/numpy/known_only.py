@@ -21,10 +21,9 @@ from ..tracing.concrete import known
 from ..tracing.state import fail, running
 from ..tracing.tensor import fresh
 from .alternatives import of_function
-from .axes import one_axis
 from .creation import asarray
 from .operands import any_traced, value_of
-from .words import slice_axis
+from .words import in_a_row, slice_axis
 
 _Handler = Callable[..., Any]
 
@@ -74,8 +73,8 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     if mask.tensor.rank != 1:
         raise ValueError("condition must be a 1-d array")
     mask = trace.cast(mask, BOOL)
-    array = np.ravel(asarray(a)) if axis is None else asarray(a)
-    place = 0 if axis is None else one_axis(axis, array.ndim)
+    row, place = in_a_row(trace, value_of(a), axis)
+    array = fresh(trace, row)
     found = known(trace, mask)
     if found is not None:
         return np.take(array, _indices(found), axis=place, out=out)

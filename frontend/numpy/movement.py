@@ -23,7 +23,7 @@ from ..tracing.views import (
     Transpose,
     reshaped_strides,
 )
-from .axes import listed_axes, one_axis, reshape_argument, shape_argument
+from .axes import all_axes, listed_axes, one_axis, reshape_argument, shape_argument
 from .memory_order import is_fortran, lies_in, settle_layout, slowest_first
 from .operands import array_of
 from .words import broadcast_shapes as broadcast_sizes
@@ -186,7 +186,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         )
         shape = array.tensor_type.shape
     else:
-        axes = listed_axes(axis, len(shape))
+        axes = listed_axes(axis, len(shape)) if shape else all_axes(axis, 0, scalar_ok=True)
         for i in axes:
             if not array.tracing.sizes.equal(shape[i], 1, "squeeze takes axes of size 1"):
                 raise ValueError(

@@ -69,6 +69,7 @@ def one_place(value: Value, axis: Any, method: str) -> int:
     if isinstance(axis, tuple) or (axis is None and rank):
         raise ValueError(f"{method} does not allow multiple axes")
     if not rank:
+        one_axis(axis or 0, 1)
         raise TypeError(f"cannot {method} on a scalar")
     return one_axis(axis, rank)
 

@@ -22,7 +22,7 @@ from .memory_order import after_reduction, ordered
 from .operands import MISSING, value_of
 from .promotion import fold_dtypes
 from .ufuncs import deliver, out_array
-from .words import broadcast_to, full, reshape
+from .words import broadcast_to, full, in_a_row, reshape
 
 # ufunc whose reduce it is -> (op, identity; None where there is none)
 FOLDS: dict[np.ufunc, tuple[str, Any]] = {
@@ -196,13 +196,7 @@ def _scan(op: str) -> Any:
     def scan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         trace = running()
         value = _accumulated(trace, ufunc, value_of(a), dtype, out)
-        shape = value.tensor.shape
-        if axis is None or not shape:
-            one_axis(axis or 0, len(shape) or 1)  # a 0-d array is taken as one of one element
-            value = reshape(trace, value, (product(shape),))
-            place = 0
-        else:
-            place = one_axis(axis, len(shape))
+        value, place = in_a_row(trace, value, axis)
         of_bools = {"cumsum": "cummax", "cumprod": "cummin"}
         made = trace.emit(of_bools[op] if value.tensor.dtype is BOOL else op, value, axis=place)
         if out is not None:

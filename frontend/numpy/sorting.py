@@ -110,9 +110,9 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
             for a, b in zip(value.tensor.shape, values[0].tensor.shape)
         ):
             raise ValueError("all keys need to be the same shape")
+    place = one_axis(axis, rank or 1)
     if rank == 0:
         return fresh(trace, trace.size_value(0))
-    place = one_axis(axis, rank)
     return fresh(trace, _turned(trace, places_by(trace, [
         _last(trace, value, place) for value in values
     ]), place))  # fmt: skip

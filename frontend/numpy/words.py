@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracemill.compiler.dims import Size
+from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.types import DType
 
 from ..tracing.state import Trace, fail
+from .axes import one_axis
 
 
 def full(trace: Trace, shape: Sequence[Size], number: Any, dtype: DType) -> Value:
@@ -133,3 +134,13 @@ def sequence(trace: Trace, size: Size) -> Value:
     """0, 1, ..., size - 1 as i64."""
     made: Value = trace.emit("iota", size=size)
     return made
+
+
+def in_a_row(trace: Trace, value: Value, axis: Any) -> tuple[Value, int]:
+    """What a function goes along, and the axis: all elements in a row where none is named. An
+    array of rank 0 is a row of one."""
+    rank = value.tensor.rank
+    if axis is not None and rank:
+        return value, one_axis(axis, rank)
+    place = 0 if axis is None else one_axis(axis, 1)
+    return reshape(trace, value, (product(value.tensor.shape),)), place

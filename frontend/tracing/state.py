@@ -280,9 +280,6 @@ class Trace:
     def _size_value(self, size: Size) -> Value:
         if isinstance(size, int):
             return self.builder.constant(np.int64(size))
-        if self.states is not None:  # outside, so that no trip computes it again
-            assert self.outer is not None
-            return self.lifted(self.outer.size_value(size))
         positive = _part(size, 1)
         negative = _part(size, -1)
         count = self.emit("iota", size=positive + 1)

@@ -44,13 +44,19 @@ def rests_on_lost(want: Any, samples: Sequence[Any], strayed: Sequence[Any]) -> 
     return np.logical_or.reduce(changed).reshape(np.shape(want)) & few
 
 
+_FACTORS = np.array([1.0, 1.0, 1e-3, 1e3, -1.0, 0.0, np.inf, np.nan])
+STRAYS = len(_FACTORS)  # runs with others in the place of what is lost
+
+
 class Lost:
-    """Puts others in the place of what has lost its digits."""
+    """Puts others in the place of what has lost its digits. turn: the number of the run; a float
+    is moved in another way in each."""
 
     def __init__(
-        self, seed: int, masks: Mapping[int, Any], samples: Sequence[Sequence[Any]]
+        self, seed: int, turn: int, masks: Mapping[int, Any], samples: Sequence[Sequence[Any]]
     ) -> None:
         self.rng = np.random.default_rng(seed)
+        self.turn = turn
         self.masks = masks
         self.samples = samples
 
@@ -66,17 +72,17 @@ class Lost:
         pool = np.concatenate([np.asarray(s[at])[mask] for s in self.samples])
         others = pool[self.rng.integers(len(pool), size=count)]
         with np.errstate(all="ignore"):
-            drawn[mask] = self._elsewhere(others).astype(array.dtype)
+            drawn[mask] = self._elsewhere(others, at).astype(array.dtype)
         if isinstance(made, np.ndarray):
             return drawn
         return drawn.item() if type(made) in (bool, int, float, complex) else drawn[()]
 
-    def _elsewhere(self, values: Any) -> Any:
-        """Any of the values, near them, or far away."""
+    def _elsewhere(self, values: Any, at: int) -> Any:
+        """Any of the values, near them, or far away. at: the number of the value."""
         kind = kind_of(values)
         if kind == "b":
             return self.rng.integers(2, size=values.shape).astype(bool)
         if kind == "i":
             return values + self.rng.integers(-1, 2, size=values.shape).astype(values.dtype)
-        factors = np.array([1.0, 1.0, 1e-3, 1e3, -1.0, 0.0, np.inf, np.nan])
-        return values * factors[self.rng.integers(len(factors), size=values.shape)]
+        first = np.random.default_rng(at).integers(STRAYS, size=values.shape)
+        return values * _FACTORS[(first + self.turn) % STRAYS]

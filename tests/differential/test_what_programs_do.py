@@ -26,7 +26,7 @@ from .programs import Program, random_program
 from .test_programs import COMPILED, PER_TEST, trace_with_open_sizes
 
 RUN = COMPILED * PER_TEST
-TRACED = 150  # of them: enough for the averages
+TRACED = 150  # of them: enough for the averages; more where a rare op is still missing
 NEVER = {
     "positive": "a trace returns the operand",
     "print": "has no result (tests/compiled)",
@@ -71,10 +71,18 @@ class Covered:
 def covered(pytestconfig: pytest.Config) -> Covered:
     rng = np.random.default_rng(pytestconfig.option.seed)
     made = Covered()
-    for _ in range(TRACED):
+    for count in range(RUN):
+        if count >= TRACED and not missing(made):
+            break
         program, _, argument_sets = random_program(rng)
         made.add(program, argument_sets)
     return made
+
+
+def missing(covered: Covered) -> set[str]:
+    """Ops that no program came to; those of libraries are in tests/compiled."""
+    ours = {name for name, op in ALL.items() if op.routine is None}
+    return ours - set(NEVER) - set(covered.ops)
 
 
 def test_programs_are_long_and_use_every_line(rng: np.random.Generator) -> None:
@@ -97,16 +105,14 @@ def test_their_graphs_have_many_nodes(covered: Covered) -> None:
 
 def test_their_graphs_have_every_op(covered: Covered) -> None:
     assert not set(NEVER) & set(covered.ops), "no longer true"
-    ours = {name for name, op in ALL.items() if op.routine is None}  # others: tests/compiled
-    missing = ours - set(NEVER) - set(covered.ops)
-    assert len(missing) <= 3, missing  # by chance a rare one may be missing
+    assert len(missing(covered)) <= 1, missing(covered)  # by chance a rare one may be missing
 
 
 @pytest.mark.parametrize(
     ("kind", "share"), [("symbolic", 0.95), ("strided", 0.6), ("nan", 0.08), ("empty", 0.3)]
 )
 def test_their_arguments_are_of_every_kind(kind: str, share: float, covered: Covered) -> None:
-    assert covered.kinds[kind] >= share * TRACED
+    assert covered.kinds[kind] >= share * len(covered.lengths)
 
 
 def test_the_judge_can_move_what_is_rounded(rng: np.random.Generator) -> None:

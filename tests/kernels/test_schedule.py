@@ -191,6 +191,27 @@ def test_nests_over_the_same_memory_collapse_together() -> None:
         assert str(reduce.extent) == "n"
 
 
+IMAGE_OF_ONE_NUMBER = """graph @f(%c: f64[], %w: f64[2, 2]) -> SHAPE {
+  %x = broadcast_to %c {shape=[1, 1, n, 5]} : f64[1, 1, n, 5]
+  %v = reshape %w {shape=[1, 1, 2, 2]} : f64[1, 1, 2, 2]
+  %y = convolve %x, %v {axes=[[1, 1]], batch=[], windows=[[2, 2, 1, 1], [3, 3, 1, 1]]} : SHAPE
+  return %y
+}
+""".replace("SHAPE", "f64[1, 1, n - 1, 4]")
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_a_nest_collapses_and_the_one_inside_it(n: int) -> None:
+    kernel = kernel_of(IMAGE_OF_ONE_NUMBER)
+    (reduce,) = _reductions(kernel)
+    assert reduce.extent == 4
+    dims = {"n": n}
+    number, weights, out = arrays_for(kernel, dims, n)
+    _, _, _, found = run(kernel, [number, weights, out], dims, None)
+    want = np.full((n - 1) * 4, (number * weights).sum())
+    np.testing.assert_allclose(np.frombuffer(found), want, rtol=1e-14)
+
+
 PAIRS = """graph @f(%a: f32[n, k], %b: f32[m, k]) -> f32[n, m] {
   %x = reshape %a {shape=[n, 1, k]} : f32[n, 1, k]
   %y = reshape %b {shape=[1, m, k]} : f32[1, m, k]

@@ -36,6 +36,11 @@ R: tm.fori_loop(0, 3, lambda i, x: np.roll(x, 1) + x, {0})
 R: tm.fori_loop(0, {0}.shape[0], lambda i, x: x - {0}[i], {0})
 R: tm.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, {0}))[1]
 R: tm.scan(lambda c, x: (np.where(x > c, x, c), c - x), {0}[0], {0})[1]
+R: tm.switch(np.argmax({0}) % 3, [lambda x: x + 1, lambda x: np.roll(x, 1), np.abs], {0})
+R: tm.map(lambda x: x + x.max(initial=1), {0})
+R: tm.checkpoint(lambda x: np.roll(x, 1) - x)({0})
+F: also.with_a_gradient({0})
+F: also.with_a_tangent({0})
 R: tm.top_k({0}, 2)[0]
 R: tm.top_k({0}, 1)[1]
 R: tm.top_k({0}, 2, axis={axis})[1]
@@ -133,6 +138,26 @@ def _scan(body: Any, carry: Any, xs: Any) -> Any:
         carry, y = body(carry, x)
         made.append(y)
     return carry, np.stack(made)
+
+
+def _map(function: Any, xs: Any) -> Any:
+    return np.stack([function(x) for x in xs])
+
+
+def _turned_back(x: Any) -> Any:
+    return np.flip(x) - x
+
+
+def _with_a_gradient() -> Any:
+    made = tm.custom_vjp(_turned_back)
+    made.defvjp(lambda x: (_turned_back(x), ()), lambda kept, ct: (np.flip(ct) - ct,))
+    return made
+
+
+def _with_a_tangent() -> Any:
+    made = tm.custom_jvp(_turned_back)
+    made.defjvp(lambda x, dx: (_turned_back(*x), _turned_back(*dx)))
+    return made
 
 
 def _top_k(x: Any, k: int, axis: int = -1) -> Any:
@@ -292,11 +317,19 @@ def _traced_window_gradient(x: Any) -> Any:
     return tm.grad(squares)(x)
 
 
-TRACED = SimpleNamespace(drawn=_traced_drawn, window_gradient=_traced_window_gradient)
-PLAIN = SimpleNamespace(drawn=_drawn, window_gradient=_window_gradient)
+TRACED = SimpleNamespace(
+    drawn=_traced_drawn, window_gradient=_traced_window_gradient,
+    with_a_gradient=_with_a_gradient(), with_a_tangent=_with_a_tangent(),
+)  # fmt: skip
+PLAIN = SimpleNamespace(
+    drawn=_drawn, window_gradient=_window_gradient,
+    with_a_gradient=_turned_back, with_a_tangent=_turned_back,
+)  # fmt: skip
 PLAIN_TM = SimpleNamespace(
+    switch=lambda index, functions, *operands: functions[index](*operands), map=_map,
     cond=_cond, while_loop=_while_loop, fori_loop=_fori_loop, scan=_scan, top_k=_top_k,
-    stop_gradient=np.copy, nonzero=_nonzero, flatnonzero=_flatnonzero, argwhere=_argwhere,
+    checkpoint=lambda function: function, stop_gradient=np.copy,
+    nonzero=_nonzero, flatnonzero=_flatnonzero, argwhere=_argwhere,
     nn=SimpleNamespace(max_pool=_max_pool, avg_pool=_avg_pool, conv=_conv),
     special=SimpleNamespace(
         erf=_special(math.erf), erfc=_special(math.erfc), expit=_special(_expit),
