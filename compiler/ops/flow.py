@@ -62,7 +62,8 @@ def _while_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 def _for_type(operands: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     _tensors(operands, 2)
-    regions = regions_of(attrs, 1, "carried")
+    regions = regions_of(attrs, 1, "carried", *({"most"} & attrs.keys()))
+    sizes(() if "most" not in attrs else (attrs["most"],), "most")
     carried = _split(operands[2:], attrs["carried"])
     for bound in operands[:2]:
         _expect("a bound", bound, _COUNTER)
@@ -169,7 +170,9 @@ def _while(condition: Any, *operands: Any, carried: int, regions: Sequence[Any])
     return tuple(carry)
 
 
-def _for(begin: Any, end: Any, *operands: Any, carried: int, regions: Sequence[Any]) -> Any:
+def _for(
+    begin: Any, end: Any, *operands: Any, carried: int, regions: Sequence[Any], most: Size = 0
+) -> Any:
     carry, rest = operands[:carried], operands[carried:]
     for index in range(int(begin), int(end)):
         carry = regions[0](np.int64(index), *carry, *rest)
@@ -211,7 +214,8 @@ for_ = OpDef(
     signature=_for_type,
     reference=_for,
     structure=Structure.FLOW,
-    doc="The region for each integer from the first bound to below the second.",
+    doc="The region for each integer from the first bound to below the second. `most`, where it is "
+    "given, is a size that the number of trips is never above.",
 )
 
 scan = OpDef(

@@ -8,7 +8,7 @@ backwards by a scan over what each trip began with, which the loop is made to st
 
 Each of its trips computes the forward trip again, from what that began with, and carries the
 cotangents of what the loop carries and the sums of those of what it uses. A counting loop becomes
-a scan when it is differentiated, if how many trips it makes is known as a size.
+a scan when it is differentiated, if how many trips it makes, or makes at most, is known as a size.
 
 Invariants: a loop that is differentiated gives more results than before, and those it gave.
 Prints and checks happen in forward trips alone.
@@ -119,15 +119,18 @@ def _for(
     builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
 ) -> Cotangents:
     """As the scan that the loop is made into, which has the counter behind what it carried."""
+    before = len(node.operands)
     _become_scan(builder, node)
     carried = node.attrs["carried"] - 1
+    more = [False] * (len(node.operands) + 1 - before)
     made = _scan(
         builder,
         node,
         [*cts[:carried], None],
-        [*wanted[2 : 2 + carried], False, *wanted[2 + carried :]],
+        [*wanted[2 : 2 + carried], False, *wanted[2 + carried :], *more],
         gradients,
     )
+    made = made[: len(made) - len(more)]
     return [None, None, *made[:carried], *made[carried + 1 :]]
 
 
@@ -190,17 +193,24 @@ def _scan(
 
 
 def _become_scan(builder: Builder, node: Node) -> None:
-    """Make a counting loop a scan over nothing, that carries the counter last."""
+    """Make a counting loop a scan over nothing, that carries the counter last. Where only the most
+    trips it may make are known it makes those, and has where it ends as its last operand."""
     begin, end = (_known_size(bound) for bound in node.operands[:2])
-    if begin is None or end is None:
+    (region,) = node.regions
+    carried = node.attrs["carried"]
+    more: tuple[Value, ...] = ()
+    if begin is not None and end is not None:
+        length = maximum(0, end - begin)
+    elif "most" in node.attrs:
+        length, more = node.attrs["most"], node.operands[1:2]
+        region = _until_the_end(region, carried)
+    else:
         raise error(
             "TM120",
             "a fori_loop has a gradient where its number of trips is static or a size",
             place=node.location,
             hint="name the bound in static_argnames, or take it from a shape",
         )
-    (region,) = node.regions
-    carried = node.attrs["carried"]
     inner = Builder.extending(region)
     counter, *params = region.params
     inner.params = [*params[:carried], counter, *params[carried:]]
@@ -211,11 +221,25 @@ def _become_scan(builder: Builder, node: Node) -> None:
     node.regions = (replace(made, results=(*tensors, following, *tokens)),)
     held, rest = node.operands[2 : 2 + carried], node.operands[2 + carried :]
     node.op = scan
-    node.operands = (*held, node.operands[0], *rest)
+    node.operands = (*held, node.operands[0], *rest, *more)
     node.attrs = freeze({
-        "carried": carried + 1, "length": maximum(0, end - begin), "reverse": False, "stacked": 0,
+        "carried": carried + 1, "length": length, "reverse": False, "stacked": 0,
     })  # fmt: skip
     _add_results(builder, node, [counter.tensor])
+
+
+def _until_the_end(region: Graph, carried: int) -> Graph:
+    """The region of a counting loop where the counter is below a last parameter, else what it
+    carries as it is."""
+    builder, same = Builder("region"), Builder("region")
+    builder.hints = dict(region.hints)
+    params = [builder.param(param.name, param.type) for param in region.params]
+    kept = [same.param(param.name, param.type) for param in region.params][1 : 1 + carried]
+    end = builder.param("end", TensorType(I64, ()))
+    going_on = builder.emit("less", (params[0], end))
+    regions = [region, same.finish(kept)]
+    made = builder.emit_all(cond, (going_on, *params), {}, regions=regions)
+    return builder.finish(tensors_of(made))
 
 
 def _widen(builder: Builder, node: Node, values: Sequence[Value]) -> list[Value]:

@@ -49,7 +49,7 @@ from .outcomes import RETURNED
 from .places import UNBOUND, Place, contents, is_same_content, places, put_back
 from .raised import explained
 from .shared import shared
-from .trips import Trips, grown
+from .trips import Trips, grown, most_trips
 
 Block = Callable[..., Any]
 After = tuple[tuple[str, ...], Block | None, Any, str | None]  # names, rest, behind, level
@@ -334,16 +334,18 @@ class _Rolling:
         trace = self.trace
         held = [variable.get(trace) for variable in found.variables.values()]
         carried = [*start, *held]
+        attrs: dict[str, Any] = {"carried": len(carried)}
         if self.trips is None:
             op, head = "while", [_bool(trace, self.first)]
         elif found.code is not None:
             op, head = "while", [_bool(trace, self.trips.count > 0)]
             carried = [trace.literal(0, I64), *carried]
+            attrs["carried"] += 1
         else:
             bounds = [trace.literal(0, I64), value_of(self.trips.count)]
             op, head = "for", [trace.cast(bound, I64) for bound in bounds]
+            attrs |= most_trips(trace, 0, self.trips.count)
         operands = [*head, *carried, *region.captured]
-        attrs = {"carried": len(carried)}
         made = trace.builder.emit_all(op, operands, attrs, regions=[region.graph])
         return made[1:] if self.trips is not None and op == "while" else made
 

@@ -11,23 +11,26 @@ Not here: running control flow outside of traces (functions.py), tracing of a re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..calls.trees import Tree, flatten, paths
+from ..compiler.dims import Size
 from ..compiler.ir.graph import Value
 from ..compiler.records import dataclass
 from ..compiler.types import BOOL, I64, TensorType
 from ..intercept.callee import callee
 from ..lifted import read
 from ..numpy.operands import value_of, weak_type
+from ..tracing.affine import count_between
 from ..tracing.regions import Handed, Region, Regions, with_operands
 from ..tracing.source import take_for_user_code
 from ..tracing.state import Trace, fail, require_dtype
 from ..tracing.tensor import fresh
 from .carried import Carried, is_weak, own_arrays, path_text, same_shape, traced_result
+from .trips import most_trips
 
 _MOST_TRACES = 5  # kinds of numbers, and Variables found by the way, settle before that
 
@@ -197,12 +200,13 @@ def traced_fori(trace: Trace, lower: Any, upper: Any, body: Callable[..., Any], 
     carried = Carried.of("fori_loop", init)
 
     def run(items: list[Any], inner: Trace) -> tuple[Sequence[Value] | None, Sequence[Value]]:
+        count_between(items[0], lower, upper)
         return carried.fit(trace, inner, body(items[0], carried.tree.rebuild(items[1:]))), ()
 
     counter = Handed("i", TensorType(I64, ()), int)
     with Regions(trace) as regions:
         settled = _settled(trace, regions, carried, run, before=[counter])
-        return _loop(trace, "for", bounds, carried, settled)
+        return _loop(trace, "for", bounds, carried, settled, most_trips(trace, lower, upper))
 
 
 def traced_scan(
@@ -261,12 +265,19 @@ def _scanned(
     return carried.wrapped(trace, found[:own]), list(found[own + count : own + count + ys])
 
 
-def _loop(trace: Trace, op: str, head: Sequence[Value], carried: Carried, settled: _Settled) -> Any:
+def _loop(
+    trace: Trace,
+    op: str,
+    head: Sequence[Value],
+    carried: Carried,
+    settled: _Settled,
+    most: Mapping[str, Size] | None = None,
+) -> Any:
     """The node of a loop, and what it carries in the end."""
     region, variables = settled.region, list(settled.variables.values())
     held = [variable.get(trace) for variable in variables]
     operands = [*head, *carried.values, *held, *region.captured]
-    attrs = {"carried": len(carried.values) + len(held)}
+    attrs = {"carried": len(carried.values) + len(held), **(most or {})}
     found = trace.builder.emit_all(op, operands, attrs, regions=[region.graph])
     for variable, value in zip(variables, found[len(carried.values) :]):
         variable.put(trace, value)

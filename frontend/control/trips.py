@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.dims import Size, maximum
 from ..compiler.records import dataclass, replace
 from ..numpy.operands import is_traced
-from ..tracing.affine import affine_of, change_with_trips
+from ..tracing.affine import affine_of, change_with_trips, most_between
 from ..tracing.integer import TracedSize, user_size
 from ..tracing.number import TracedNumber
+from ..tracing.state import Trace
 from ..tracing.tensor import TracedArray
 
 
@@ -106,6 +108,15 @@ def _reversed(inner: Sequence[Trips]) -> Trips | None:
 _JOINED: Mapping[Any, Callable[..., Trips | None]] = {
     enumerate: _enumerated, zip: _zipped, reversed: _reversed,
 }  # fmt: skip
+
+
+def most_trips(trace: Trace, lower: Any, upper: Any) -> Mapping[str, Size]:
+    """The attribute of a counting loop that says how many trips it makes at most, where that is
+    known and is not their number."""
+    most = most_between(lower, upper)
+    if most is None or not any(type(bound) is TracedNumber for bound in (lower, upper)):
+        return {}
+    return {"most": maximum(0, trace.sizes.normal(most))}
 
 
 def grown(start: Any, trip: Any, step: int) -> Any:

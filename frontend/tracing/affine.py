@@ -99,6 +99,14 @@ def change_with_trips(number: Any, low: Size | None = None, high: Size | None = 
         number.affine = Affine({Atom(number, low, high, True): 1}, 0)
 
 
+def count_between(number: Any, lower: Any, upper: Any) -> None:
+    """Let the counter of a loop lie from one integer to below the other."""
+    first, last = affine_of(lower), affine_of(upper)
+    low = None if first is None else first.low
+    high = None if last is None else last.high
+    number.affine = Affine({Atom(number, low, None if high is None else high - 1): 1}, 0)
+
+
 def account(made: TracedNumber, name: str, left: Any, right: Any) -> None:
     """Let the result of an operator know what it is made of, where that is such a sum, or what it
     lies between."""
@@ -124,3 +132,9 @@ def _divided(a: Affine, divisor: int) -> tuple[Size | None, Size | None]:
         None if low is None else floor_divide(low, divisor),
         None if high is None else floor_divide(high, divisor),
     )
+
+
+def most_between(lower: Any, upper: Any) -> Size | None:
+    """A size that ``upper - lower`` is never above, None where none is known."""
+    first, last = affine_of(lower), affine_of(upper)
+    return None if first is None or last is None else last.plus(first, -1).high

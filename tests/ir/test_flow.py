@@ -12,11 +12,13 @@ import pytest
 
 import mill
 from flow_graphs import random_flow_graph
+from tracemill.compiler.errors import GraphError
 from tracemill.compiler.ir.evaluator import evaluate
 from tracemill.compiler.ir.fingerprint import fingerprint
 from tracemill.compiler.ir.parser import parse_graph
 from tracemill.compiler.ir.printer import print_graph
 from tracemill.compiler.ir.verifier import verify
+from tracemill.compiler.ops.definition import SignatureError
 from tracemill.compiler.passes import PASSES
 from tracemill.compiler.passes.base import run_passes
 
@@ -56,3 +58,16 @@ def test_fingerprints_see_bodies_and_no_names() -> None:
     assert fingerprint(parse_graph(renamed)) == found
     assert fingerprint(parse_graph(BODY.replace("neg", "square"))) != found
     assert fingerprint(parse_graph(BODY.replace("yield %d", "yield %c"))) != found
+
+
+def test_a_counting_loop_may_say_how_many_trips_it_makes_at_most() -> None:
+    text = BODY.replace("{carried=1}", "{carried=1, most=max(0, n - 1)}")
+    graph = parse_graph(text)
+    verify(graph)
+    assert print_graph(graph) == text
+    assert fingerprint(graph) != fingerprint(parse_graph(BODY))
+    (y,) = evaluate(graph, [np.ones(4, np.float32), np.int64(3)])
+    np.testing.assert_array_equal(y, -np.ones(4))
+    for wrong in ("most=1.5", "most=-1", "least=3"):
+        with pytest.raises((GraphError, SignatureError)):
+            verify(parse_graph(BODY.replace("{carried=1}", f"{{carried=1, {wrong}}}")))

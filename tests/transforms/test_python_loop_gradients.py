@@ -48,7 +48,33 @@ def with_a_branch(x: Any) -> Any:
     return total
 
 
-FUNCTIONS = [chained, in_each_other, in_a_branch, with_a_branch]
+def over_pairs(x: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            total = total + 1 / (0.5 + (x[i] - x[j]) ** 2)
+    return total
+
+
+def three_deep(x: Any) -> Any:
+    total = 0.0
+    for i in range(len(x) - 1, -1, -1):
+        for j in range(i, len(x)):
+            for k in range(j - i):
+                total = total + x[i] * x[j] * np.sin(x[k])
+    return total
+
+
+def by_functions(x: Any) -> Any:
+    def row(i: Any, total: Any) -> Any:
+        return tm.fori_loop(0, i, lambda j, t: t + x[i] * np.sin(x[j]), total)
+
+    return tm.fori_loop(0, len(x), row, 0.0)
+
+
+FUNCTIONS = [
+    chained, in_each_other, in_a_branch, with_a_branch, over_pairs, three_deep, by_functions,
+]  # fmt: skip
 
 
 def slope(function: Callable[..., Any], x: np.ndarray[Any, Any], step: float = 1e-6) -> Any:
@@ -74,3 +100,55 @@ def test_hessians_are_slopes_of_gradients(function: Callable[..., Any]) -> None:
     x = np.linspace(0.11, 1.0, 18)
     want = slope(tm.grad(function), x)
     np.testing.assert_allclose(tm.hessian(function)(x), want, rtol=1e-5, atol=1e-6)
+
+
+def cholesky(a: Any) -> Any:
+    n = len(a)
+    lower = np.zeros((n, n))
+    for j in range(n):
+        total = 0.0
+        for k in range(j):
+            total = total + lower[j, k] * lower[j, k]
+        lower[j, j] = np.sqrt(a[j, j] - total)
+        for i in range(j + 1, n):
+            total = 0.0
+            for k in range(j):
+                total = total + lower[i, k] * lower[j, k]
+            lower[i, j] = (a[i, j] - total) / lower[j, j]
+    return lower
+
+
+def solved(lower: Any, b: Any) -> Any:
+    x = np.zeros(len(b))
+    for i in range(len(b)):
+        total = b[i]
+        for j in range(i):
+            total = total - lower[i, j] * x[j]
+        x[i] = total / lower[i, i]
+    return x
+
+
+@pytest.mark.parametrize("n", [3, 18])
+def test_gradients_of_algorithms_written_as_loops(n: int) -> None:
+    rng = np.random.default_rng(n)
+    m = rng.standard_normal((n, n))
+    a = m @ m.T + n * np.eye(n)
+    slopes = tm.grad(lambda a: 2 * np.log(np.diag(cholesky(a))).sum())(a)
+    inverse = np.linalg.inv(a)  # the loops read the lower triangle
+    np.testing.assert_allclose(slopes, np.tril(2 * inverse) - np.diag(np.diag(inverse)), atol=1e-13)
+    lower, b = np.linalg.cholesky(a), rng.standard_normal(n)
+    slopes = tm.grad(lambda low: (solved(low, b) ** 2).sum())(lower)
+    x = np.linalg.solve(lower, b)
+    want = -np.outer(np.linalg.solve(lower.T, 2 * x), x)
+    np.testing.assert_allclose(np.tril(slopes), np.tril(want), atol=1e-13)
+
+
+def test_a_loop_whose_trips_data_decide_has_none() -> None:
+    def f(x: Any) -> Any:
+        total = 0.0
+        for i in range(int(x[0])):
+            total = total + x[i]
+        return total
+
+    with pytest.raises(tm.TracemillError, match=r"TM120"):
+        tm.grad(f)(np.array([2.0, 5.0, 7.0]))
