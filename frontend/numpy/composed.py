@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.dims import product
-from tracemill.compiler.types import BF16, BOOL, F32
+from tracemill.compiler.ir.graph import Value
+from tracemill.compiler.types import BF16, BOOL, F32, I64, DType
 
+from ..tracing.integer import TracedSize
+from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, fresh, result
 from .axes import one_axis
 from .creation import asarray
 from .memory_order import ordered
 from .movement import view_of
-from .operands import MISSING, common_dtype, integer_limits, is_traced, value_of
+from .operands import MISSING, common_dtype, fitting, integer_limits, is_traced, value_of
 from .queries import iscomplexobj
 from .ranges import arange
 from .ufuncs import deliver
@@ -60,12 +63,7 @@ def clip(
     value = trace.cast(value, found)
     for bound, op in ((low, "maximum"), (high, "minimum")):
         if bound is not None:
-            other = (
-                trace.literal(bound, found)
-                if type(bound) in (int, float, bool)
-                else (trace.cast(value_of(bound), found))
-            )
-            value = trace.emit(op, value, other)
+            value = trace.emit(op, value, _bound(trace, bound, op, found))
     if out is not None or where is not True:
         return deliver(trace, value, out, where, casting, "clip")
     return ordered(result(trace, value), operands)
@@ -75,6 +73,18 @@ def _no_bfloat16(trace: Trace, operand: Any) -> Any:
     if type(operand) in (int, float, bool) or value_of(operand).tensor.dtype is not BF16:
         return operand
     return result(trace, trace.cast(value_of(operand), F32))
+
+
+def _bound(trace: Trace, bound: Any, op: str, dtype: DType) -> Value:
+    """A bound as `dtype`. An int of the run that no element can pass does not clip."""
+    if type(bound) in (int, float, bool):
+        return trace.literal(bound, dtype)
+    number = value_of(bound)
+    if type(bound) in (TracedNumber, TracedSize) and dtype.is_integer and dtype is not I64:
+        limits, most = integer_limits(dtype), integer_limits(I64).max
+        last = trace.literal(int(limits.min if op == "maximum" else min(limits.max, most)), I64)
+        return fitting(trace, trace.emit(op, trace.cast(number, I64), last), dtype)
+    return trace.cast(number, dtype)
 
 
 def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:

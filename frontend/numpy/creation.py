@@ -15,11 +15,13 @@ from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.types import DType
 
 from ..tracing.capture import capture
+from ..tracing.integer import TracedSize
+from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh
 from .axes import shape_argument, size_argument
 from .memory_order import in_order, lies_in
-from .operands import flat, nested, value_of
+from .operands import check_whole, flat, nested, value_of, weak_value
 from .ranges import arange
 from .words import broadcast_to, sequence
 from .words import full as full_value
@@ -69,6 +71,8 @@ def converted(trace: Trace, item: Any, dtype: DType | None) -> Value:
     """Any array-like cast to `dtype`, as np.copyto does; an integer out of its range is refused."""
     if dtype is not None and type(item) in (int, float, complex, bool):
         return trace.literal(item, dtype)
+    if dtype is not None and type(item) in (TracedNumber, TracedSize):
+        return weak_value(trace, item, dtype)
     value = value_of(item)
     return value if dtype is None else trace.cast(value, dtype)
 
@@ -80,15 +84,21 @@ def stored(trace: Trace, item: Any, dtype: DType | None) -> Value:
         return _from_list(trace, item, dtype)
     if dtype is not None and type(item) in (float, complex):
         refuse_unfit(trace, item, dtype)
+    if dtype is not None and dtype.is_integer and type(item) is TracedNumber:
+        if item.kind is float:
+            check_whole(trace, value_of(item), dtype)
     return converted(trace, item, dtype)
 
 
 def refuse_unfit(trace: Trace, item: Any, dtype: DType) -> None:
-    """Refuse a number known now that NumPy does not make one element of `dtype`.
+    """Refuse a number that NumPy does not make one element of `dtype`, now or in the run.
 
     NumPy asks Python to convert its own scalars for signed integers only; for others it casts.
     """
-    if type(item) is int and dtype.is_integer:
+    if type(item) is TracedScalar:
+        if dtype.kind == "i" and item.tensor_type.dtype.is_float:
+            check_whole(trace, value_of(item), dtype)
+    elif type(item) is int and dtype.is_integer:
         trace.number(item, dtype)
     elif issubclass(type(item), np.inexact):  # not one that is traced
         if dtype.kind == "i":
@@ -283,6 +293,8 @@ def _from_list(trace: Trace, item: Any, wanted: DType | None) -> Value:
     if wanted is not None:
         for leaf in flat(item):
             refuse_unfit(trace, leaf, wanted)
+            if type(leaf) in (TracedNumber, TracedSize):
+                stored(trace, leaf, wanted)  # for its checks: all are cast together
     value = nested(item)
     return value if wanted is None else trace.cast(value, wanted)
 

@@ -16,6 +16,8 @@ from tracemill.compiler.types import BOOL, I64
 
 from ..tracing.concrete import known
 from ..tracing.gathered import Element
+from ..tracing.integer import TracedSize
+from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import TracedArray, TracedScalar, fresh, result
 from ..tracing.views import Reshape
@@ -25,7 +27,7 @@ from .cut import Cut
 from .keys import Subscript, element_first, understand
 from .memory_order import after_gather, ordered
 from .movement import view_of
-from .operands import array_of, value_of
+from .operands import array_of, value_of, weak_type
 from .run_time_slices import RunTimeSlice, split, taken
 from .selection import Selection, assigned
 from .ufuncs import deliver, out_array
@@ -264,8 +266,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     trace = running()
     target = out_array(dst)
     wanted = target.tensor_type
-    if type(src) in (int, float, complex, bool):
-        have = np.result_type(wanted.dtype.numpy, src)  # the kind decides: the number is weak
+    if type(src) in (int, float, complex, bool, TracedNumber, TracedSize):
+        kind = weak_type(src)  # which decides: the number is weak
+        have = np.result_type(wanted.dtype.numpy, kind)
     else:
         src = fresh(trace, value_of(src))
         have = src.dtype

@@ -186,3 +186,48 @@ def _holds_arrays(item: Any) -> bool:
     if isinstance(item, list | tuple):
         return any(_holds_arrays(part) for part in item)
     return isinstance(item, np.ndarray)
+
+
+def weak_value(trace: Trace, item: TracedNumber | TracedSize, dtype: DType) -> Value:
+    """A run-time Python number as `dtype`; an int that does not fit fails the call."""
+    number = item.number() if type(item) is TracedSize else item
+    value = number.value if number.tracing is trace else value_of(number)
+    if number.kind is int and dtype.is_integer and not _lies_within(item, integer_limits(dtype)):
+        return fitting(trace, value, dtype)
+    return trace.cast(value, dtype)
+
+
+def check_whole(trace: Trace, value: Value, dtype: DType) -> None:
+    """Check that a float of the run, cut off, is an integer of `dtype`, as Python makes one."""
+    limits = integer_limits(dtype)
+    trace.emit("check", trace.emit("equal", value, value), code="TM264")  # NaN is not itself
+    wide = trace.cast(value, F64)
+    if dtype is I64:  # floats next to its first number are far from it
+        fits = trace.emit("greater_equal", wide, trace.literal(float(limits.min), F64))
+    else:
+        fits = trace.emit("greater", wide, trace.literal(float(limits.min) - 1, F64))
+    below = trace.emit("less", wide, trace.literal(float(int(limits.max) + 1), F64))
+    fits = trace.emit("logical_and", fits, below)
+    trace.emit("check", fits, code="TM246", dtype=dtype)
+
+
+def fitting(trace: Trace, value: Value, dtype: DType) -> Value:
+    """A run-time integer as `dtype`, checked that it fits."""
+    if dtype.bits < 64 or dtype.kind == "u":
+        limits = integer_limits(dtype)
+        low = trace.literal(int(limits.min), value.tensor.dtype)
+        fits = trace.emit("greater_equal", value, low)
+        if dtype.bits < 64:
+            high = trace.literal(int(limits.max), value.tensor.dtype)
+            fits = trace.emit("logical_and", fits, trace.emit("less_equal", value, high))
+        trace.emit("check", fits, code="TM246", dtype=dtype)
+    return trace.cast(value, dtype)
+
+
+def _lies_within(item: TracedNumber | TracedSize, limits: Any) -> bool:
+    """Whether what is known of an integer is enough to say that it fits."""
+    found = affine_of(item)
+    low, high = (None, None) if found is None else (found.low, found.high)
+    if not isinstance(low, int) or not isinstance(high, int):
+        return False
+    return bool(limits.min <= low and high <= limits.max)

@@ -19,7 +19,7 @@ from ..tracing.number import TracedNumber
 from ..tracing.state import Trace, fail, require_dtype, running
 from ..tracing.tensor import TracedArray, TracedScalar, result
 from .memory_order import in_asked_order
-from .operands import array_of, integer_limits, value_of
+from .operands import array_of, integer_limits, value_of, weak_value
 from .promotion import COMPARISONS, Loop, loop_for
 from .shared_outputs import final_contents
 from .words import broadcast_to, full
@@ -177,20 +177,6 @@ def _values(trace: Trace, loop: Loop, items: list[Any]) -> Any:
                     return answer
             values.append(trace.literal(item, dtype))
     return values
-
-
-def weak_value(trace: Trace, item: TracedNumber, dtype: DType) -> Value:
-    """A run-time Python number as `dtype`; an int that does not fit fails the call."""
-    value = item.value if item.tracing is trace else value_of(item)
-    if item.kind is int and dtype.is_integer and (dtype.bits < 64 or dtype.kind == "u"):
-        limits = integer_limits(dtype)
-        low = trace.literal(int(limits.min), value.tensor.dtype)
-        fits = trace.emit("greater_equal", value, low)
-        if dtype.bits < 64:
-            high = trace.literal(int(limits.max), value.tensor.dtype)
-            fits = trace.emit("logical_and", fits, trace.emit("less_equal", value, high))
-        trace.emit("check", fits, code="TM246", dtype=dtype)
-    return trace.cast(value, dtype)
 
 
 def _out_of_range(op: str, number: int, dtype: DType, first: bool) -> bool | None:
