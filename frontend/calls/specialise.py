@@ -18,6 +18,7 @@ from ..compiler.dims import Dim, Size, dim_text
 from ..compiler.errors import error
 from ..compiler.records import dataclass, replace
 from ..compiler.types import DType, dtype_of
+from ..loading import load
 from ..tracing.guards import CaptureGuard, Guard, SizeGuard
 from ..tracing.leaves import ArrayLeaf, Leaf, NumpyScalarLeaf, ScalarLeaf, StaticLeaf
 from ..tracing.result import TraceResult
@@ -263,6 +264,7 @@ def _trace_once(
         name=getattr(function, "__name__", "function").replace("<lambda>", "lambda"),
         flatten=flatten_all,
         sharings=sharings,
+        fails=lambda running, problem: bool(load("control.raised").fails(running, problem)),
     )
     lasting, broken = _lasting(result.guards, call)
     changed = next((path for path in broken if path in result.looked_at), "")

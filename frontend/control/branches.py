@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..compiler.ir.graph import Value
 from ..compiler.types import BOOL
 from ..intercept.calls_of_hooks import is_moved
@@ -36,7 +38,7 @@ from .places import (
     places,
     put_back,
 )
-from .raised import check_instead, explained
+from .raised import Failing, explained, is_seen
 from .selected import is_cheap, written_out
 from .shared import shared
 
@@ -171,6 +173,12 @@ class _Arm:
             put_back(watched, before)
         self.assigned = dict(self.opened.trace.assigned)
 
+    def ends_as(self, other: _Arm, failing: Failing) -> None:
+        """Let it fail where it raised; it comes to nothing that the other one does not come to."""
+        inner = self.opened.trace
+        self.opened.run(lambda: failing.check(inner, inner.builder.constant(np.bool_(False))))
+        self.outcome, self.after = other.outcome, other.after
+
     def finished(
         self, sides: Sequence[Any], wanted: Sequence[LeafType], variables: Sequence[Any]
     ) -> Region:
@@ -191,33 +199,29 @@ class _Arm:
 def _node(
     test: TracedNumber, blocks: tuple[Block, Block], watched: Sequence[Place], strict: bool
 ) -> Any:
-    """Make the node, write to places, and give the outcome. Where a block raises, the other one
-    runs, behind a check."""
+    """Make the node, write to places, and give the outcome. Where a block only raises, the other
+    one runs, behind a check."""
     trace = running()
     before = contents(watched)
-    arms: list[_Arm] = []
     with Regions(trace) as regions:
-        for block in blocks:
-            arms.append(_Arm(regions, block, watched, before))
-            if arms[-1].raised is not None:
-                break
+        first = _Arm(regions, blocks[0], watched, before)
+        if first.raised is not None and not is_seen(first.opened.trace):
+            failing, other = Failing(first.raised), 1
         else:
-            return _joined_by_node(trace, test, arms, watched, before, strict)
-    return _behind_check(trace, value_of(test), arms, blocks)
+            arms = [first, _Arm(regions, blocks[1], watched, before)]
+            if arms[1].raised is None or first.raised is not None or is_seen(arms[1].opened.trace):
+                return _joined_by_node(trace, test, arms, watched, before, strict)
+            failing, other = Failing(arms[1].raised), 0
+    return _behind_check(trace, value_of(test), failing, blocks, other)
 
 
 def _behind_check(
-    trace: Trace, test: Value, arms: Sequence[_Arm], blocks: tuple[Block, Block]
+    trace: Trace, test: Value, failing: Failing, blocks: tuple[Block, Block], other: int
 ) -> Any:
-    """What the block comes to that does not raise."""
-    *first, last = arms
-    assert last.raised is not None
-    ok = test if first else trace.emit("logical_not", test)
-    check_instead(trace, ok, last.raised, last.opened.trace)
-    if first:
-        return blocks[0]()
+    """What the other block comes to, which does not raise."""
+    failing.check(trace, trace.emit("logical_not", test) if other else test)
     try:
-        return blocks[1]()
+        return blocks[other]()
     except Exception as problem:  # noqa: BLE001  raised again, one of them explained
         raise explained(problem, "so does the other block") from problem.__cause__
 
@@ -227,8 +231,14 @@ def _joined_by_node(
     before: Sequence[Any], strict: bool,
 ) -> Any:  # fmt: skip
     pairs: list[Pair] = []
-    outcome = jump_of(trace, arms[0].outcome, arms[1].outcome, pairs)
-    patterns = _patterns(watched, before, arms, pairs, strict)
+    fails = _failing(arms)
+    outcome = jump_of(trace, arms[0].outcome, arms[1].outcome, pairs, every=any(fails))
+    patterns = _patterns(watched, before, arms, pairs, strict, every=any(fails))
+    if any(fails):  # that side comes to nothing
+        left, right = fails
+        pairs = [
+            Pair(UNBOUND if left else p.left, UNBOUND if right else p.right, p.path) for p in pairs
+        ]
     wanted = _types(trace, pairs, strict)
     traces = arms[0].opened.trace, arms[1].opened.trace
     found = shared(pairs, traces, traces)
@@ -245,9 +255,20 @@ def _joined_by_node(
     return outcome.filled(leaves) if isinstance(outcome, Jump) else outcome
 
 
+def _failing(arms: Sequence[_Arm]) -> list[bool]:
+    """Which block fails where it raised, and ends as the other one does."""
+    problems = [arm.raised for arm in arms]
+    if problems[0] is not None and problems[1] is not None:
+        raise explained(problems[1], "so does the other block") from problems[1].__cause__
+    for arm, other in (arms, arms[::-1]):
+        if arm.raised is not None:
+            arm.ends_as(other, Failing(arm.raised))
+    return [problem is not None for problem in problems]
+
+
 def _patterns(
     watched: Sequence[Place], before: Sequence[Any], arms: Sequence[_Arm], pairs: list[Pair],
-    strict: bool,
+    strict: bool, every: bool,
 ) -> list[tuple[Place, Any]]:  # fmt: skip
     """What each changed place holds behind the node."""
     found: list[tuple[Place, Any]] = []
@@ -260,7 +281,7 @@ def _patterns(
         try:
             if (left is UNBOUND) != (right is UNBOUND):
                 raise Differs(place.name, _bound(left), _bound(right))
-            pattern = nests.paired(left, right, place.name, pairs)
+            pattern = nests.paired(left, right, place.name, pairs, every)
             for pair in pairs[kept:]:
                 _joined(running(), pair, strict)
         except Differs as problem:

@@ -53,18 +53,19 @@ class Jump:
         return Mixed(nests.filled(self.code, leaves), value)
 
 
-def jump_of(trace: Trace, left: Any, right: Any, pairs: list[Pair]) -> Any:
-    """The outcome of a node. Raises TraceError where the values are no one value, NeedsRolling
+def jump_of(trace: Trace, left: Any, right: Any, pairs: list[Pair], every: bool = False) -> Any:
+    """The outcome of a node. every: numbers and arrays are leaves even where both sides are one
+    object. Raises TraceError where the values are no one value, NeedsRolling
     where the loop around runs while it is traced."""
     kinds = [_kind(left), _kind(right)]
     if kinds[0] == kinds[1] and "mixed" not in kinds:
         kind = kinds[0]
         if kind not in _WITH_VALUE:
             return left
-        return Jump(kind, None, _one_value(left[1], right[1], _WITH_VALUE[kind], pairs))
+        return Jump(kind, None, _one_value(left[1], right[1], _WITH_VALUE[kind], pairs, every))
     if loop_around(trace) != "graph":
         raise NeedsRolling
-    code = nests.paired(_code(left), _code(right), "code", pairs)
+    code = nests.paired(_code(left), _code(right), "code", pairs, every)
     values = [_value(left), _value(right)]
     if values[0] is UNBOUND and values[1] is UNBOUND:
         return Jump(None, code, UNBOUND)
@@ -77,7 +78,7 @@ def jump_of(trace: Trace, left: Any, right: Any, pairs: list[Pair]) -> Any:
             sides = (UNBOUND, pair.right) if values[0] is UNBOUND else (pair.left, UNBOUND)
             pairs[index] = Pair(*sides, pair.path)
         return Jump(None, code, pattern)
-    return Jump(None, code, _one_value(values[0], values[1], RETURNED, pairs))
+    return Jump(None, code, _one_value(values[0], values[1], RETURNED, pairs, every))
 
 
 def loop_around(trace: Trace) -> str | None:
@@ -86,9 +87,9 @@ def loop_around(trace: Trace) -> str | None:
     return next((at.loop for at in around(trace) if at.loop is not None), None)
 
 
-def _one_value(left: Any, right: Any, path: str, pairs: list[Pair]) -> Any:
+def _one_value(left: Any, right: Any, path: str, pairs: list[Pair], every: bool) -> Any:
     try:
-        return nests.paired(left, right, path, pairs)
+        return nests.paired(left, right, path, pairs, every)
     except Differs as problem:
         raise fail(
             "TM260",

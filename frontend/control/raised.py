@@ -2,13 +2,14 @@
 
 A block is traced whether it is taken or not. One that ends with a ``raise``, or with a line that
 Python or NumPy would refuse for these sizes, becomes a check of the test, and what follows is
-traced as if it were not taken, for behind it the test is false:
+traced as if it were not taken, for behind it the test is false. One that does something else before
+stays a block, whose check fails when it comes to its end:
 
     if x.min() < 0: raise ValueError(..)    ->    check(not x.min() < 0), raising ValueError(..)
     if x[0] > 5: y = x + np.ones(3)         ->    check(not x[0] > 5), raising ShapeError [TM204]
 
-Invariants: a block that does anything else that is seen outside is refused; so is one that a
-``try`` stands around, which might catch what it raises.
+Invariants: a block that a ``try`` stands around is refused, which might catch what it raises. A
+call that raises has written nothing, whatever stands before it.
 Not here: what happens when a check fails (calls/failures.py), the exception as text
 (compiler/raising.py), whose mistake an exception is (tracing/blame.py), an index that leaves its
 axis (numpy/positions.py).
@@ -20,6 +21,8 @@ import re
 import sys
 from collections.abc import Iterator
 from types import FrameType, TracebackType
+
+import numpy as np
 
 from ..compiler.errors import error
 from ..compiler.ir.graph import Location, Value
@@ -53,37 +56,56 @@ def explained(problem: Exception, reason: str = "") -> Exception:
     return made
 
 
-def check_instead(trace: Trace, ok: Value, problem: Exception, block: Trace) -> None:
-    """A check of `ok` that raises what a block raised. Raises TraceError where it cannot be."""
-    at = raised_at(problem) or found_at(problem)
-    text = as_text(problem)
-    reason = ""
-    if at is None:
-        raise problem
-    if text is None:
-        reason = "its arguments are not plain numbers and texts, or its class is a local one"
-    elif _is_seen(block):
-        reason = "before it, the block prints or writes something"
-    elif any(is_inside_try(*place) for place in _lines(problem)):
-        reason = "`try` stands around it, and catches only what is raised while tracing"
-    if text is None or reason:
-        raise explained(problem, reason) from problem.__cause__
-    raises, arguments = text
-    arguments = _TRACED.sub("...", arguments)
-    token = trace.emit("check", ok, code="TM244", raises=raises, arguments=arguments)
-    token.node.location = _place(at)
+class Failing:
+    """What a block raised, as a check raises it. Raises TraceError where it cannot be."""
+
+    def __init__(self, problem: Exception) -> None:
+        at = raised_at(problem) or found_at(problem)
+        text = as_text(problem)
+        reason = ""
+        if at is None:
+            raise problem
+        if text is None:
+            reason = "its arguments are not plain numbers and texts, or its class is a local one"
+        elif any(is_inside_try(*place) for place in _lines(problem)):
+            reason = "`try` stands around it, and catches only what is raised while tracing"
+        if text is None or reason:
+            raise explained(problem, reason) from problem.__cause__
+        self._raises, arguments = text
+        self._arguments = _TRACED.sub("...", arguments)
+        self._place = _place(at)
+
+    def check(self, trace: Trace, ok: Value) -> None:
+        """Check `ok`, else raise it."""
+        made = {"raises": self._raises, "arguments": self._arguments}
+        token = trace.emit("check", ok, code="TM244", **made)
+        token.node.location = self._place
+
+
+def fails(trace: Trace, problem: Exception) -> bool:
+    """Let the run raise what ended a function while it was traced, if something stands before it
+    that may fail or be seen; whether that was done."""
+    if not trace.builder.tokens:
+        return False
+    try:
+        failing = Failing(problem)
+    except Exception:  # noqa: BLE001  raised now, as it is
+        return False
+    failing.check(trace, trace.builder.constant(np.bool_(False)))
+    return True
+
+
+def is_seen(block: Trace) -> bool:
+    """Whether a block writes to something, shows something, or checks for another exception: then
+    it does not only fail."""
+    nodes = [token.node for token in block.builder.tokens if token.node is not None]
+    shown = any("raises" in node.attrs or not node.op.facts.can_fail for node in nodes)
+    return shown or bool(block.assigned)
 
 
 def _place(at: TracebackType) -> Location:
     code = at.tb_frame.f_code
     return Location(code.co_filename, at.tb_lineno, code.co_name)
-
-
-def _is_seen(block: Trace) -> bool:
-    """Whether a block wrote to something, or shows something."""
-    nodes = [token.node for token in block.builder.tokens if token.node is not None]
-    shown = any("raises" in node.attrs or not node.op.facts.can_fail for node in nodes)
-    return shown or bool(block.assigned)
 
 
 def _lines(problem: Exception) -> Iterator[tuple[str, int]]:

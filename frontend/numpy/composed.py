@@ -251,7 +251,11 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = MISSING, append: Any
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """np.vander"""
+    if np.ndim(x) != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
     count = np.shape(x)[0] if N is None else N
+    if count < 0:
+        raise fail("TM242", "negative dimensions are not allowed")
     powers = arange(count) if increasing else arange(count)[::-1]
     dtype = np.promote_types(np.asarray(x).dtype if not is_traced(x) else x.dtype, int)
     return np.power(np.reshape(x, (-1, 1)).astype(dtype), powers)

@@ -15,7 +15,7 @@ from tracemill.compiler.ops.signature import shape_text
 
 from ..tracing.integer import user_size
 from ..tracing.state import fail, running
-from ..tracing.tensor import TracedArray, fresh
+from ..tracing.tensor import TracedArray, TracedScalar, fresh
 from ..tracing.views import (
     Broadcast,
     Reshape,
@@ -49,7 +49,7 @@ def reshape(
         flipped = _reshaped(transpose(array), new[::-1], copy)
         return transpose(flipped)
     new = reshape_argument(array.tracing, array.tensor_type.shape, shape)
-    return _reshaped(array, new, copy)
+    return a if type(a) is TracedScalar and not new else _reshaped(array, new, copy)
 
 
 def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -113,6 +113,8 @@ def transpose(a: Any, axes: Any = None) -> Any:
         perm = listed_axes(axes, rank)
         if len(perm) != rank:
             raise fail("TM208", "axes don't match array")
+    if type(a) is TracedScalar:
+        return a
     return array.view_by(Transpose(perm)) if rank > 1 else alias(array)
 
 
@@ -193,7 +195,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
                     "cannot select an axis to squeeze out which has size not equal to one"
                 )
     if not axes:
-        return alias(array)
+        return a if type(a) is TracedScalar else alias(array)
     return array.view_by(Reshape(tuple([n for i, n in enumerate(shape) if i not in axes])))
 
 
@@ -233,6 +235,8 @@ def flip(m: Any, axis: Any = None) -> Any:
     array = view_of(m)
     shape = array.tensor_type.shape
     axes = tuple(range(len(shape))) if axis is None else listed_axes(axis, len(shape))
+    if not shape:  # NumPy takes all of it as an element
+        return TracedScalar(array.tracing, array.value)
     turned = [i in axes and n != 1 for i, n in enumerate(shape)]
     start = tuple([n - 1 if turn else 0 for turn, n in zip(turned, shape)])
     return array.view_by(Slice(start, shape, tuple([-1 if turn else 1 for turn in turned])))

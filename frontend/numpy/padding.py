@@ -27,8 +27,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     value = value_of(array)
     rank = value.tensor.rank
     pairs = _pairs(pad_width, rank, "pad_width")
-    if any(isinstance(n, int) and n < 0 for pair in pairs for n in pair):
-        raise ValueError("index can't contain negative values")
+    if not all(trace.sizes.at_least(n, 0, "pads are not negative") for p in pairs for n in p):
+        raise fail("TM242", "index can't contain negative values")
     if mode in ("constant", "empty"):
         fills = _pairs(keywords.get("constant_values", 0), rank, "constant_values", sizes=False)
         for axis, (pair, fill) in enumerate(zip(pairs, fills)):

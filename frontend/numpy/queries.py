@@ -71,7 +71,7 @@ def iscomplex(x: Any) -> Any:
     """np.iscomplex"""
     if iscomplexobj(x):
         return np.not_equal(np.imag(x), 0)
-    return np.zeros_like(x, dtype=bool)
+    return np.zeros_like(x, dtype=bool)[()]
 
 
 def isreal(x: Any) -> Any:

@@ -56,13 +56,14 @@ def trace(
     name: str = "",
     flatten: Flatten,
     sharings: Sequence[Sharing] = (),
+    fails: Callable[[Trace, Exception], bool] | None = None,
 ) -> TraceResult:
     """Run `function` once on traced arguments.
 
     leaves: its flat arguments. rebuild: makes (args, kwargs) of the traced leaves; without it
     they are the positional arguments. hints: the size of each symbol in the example call.
-    flatten: (results) -> (leaves, structure). sharings: memory that arrays share.
-    Exceptions of the function pass through.
+    flatten: (results) -> (leaves, structure). sharings: memory that arrays share. fails: asked
+    whether the run raises an exception of the function; all others pass through.
     """
     name = name or getattr(function, "__name__", "function")
     with Trace(name, DISPATCH, dict(hints or {})) as running:
@@ -76,9 +77,11 @@ def trace(
         args, keywords = rebuild(made) if rebuild is not None else (made, {})
         try:
             results = intercepted(function, running)(*args, **keywords)
-        except BaseException:
+        except BaseException as problem:
             running.paths.outside.restore()
-            raise
+            if not (fails and isinstance(problem, Exception) and fails(running, problem)):
+                raise
+            results = None
         running.paths.outside.check()
         stored = running.hide()
         if stored:

@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracemill.compiler.dims import Dim, Size, dim_text, symbols_of
-from tracemill.compiler.ir.graph import Location
+from tracemill.compiler.errors import error
+from tracemill.compiler.ir.graph import Location, Value
+from tracemill.compiler.types import TensorType
 
 from .guards import SizeGuard
 
@@ -33,6 +35,7 @@ class Sizes:
         self.guards: list[SizeGuard] = []
         self.replaced: dict[str, Size] = {}
         self._equal_to: dict[str, set[str]] = {}  # of a symbol: the removed ones that mention it
+        self._extents: set[Size] = set()  # of arrays there are: not negative
         self._order = {name: i for i, name in enumerate(self.hints)}
         self._lower: dict[Dim, int] = {}
         self._bounds: dict[Dim, SizeGuard] = {}
@@ -132,6 +135,17 @@ class Sizes:
         if exact:
             self._divisible.add(rest)
         return exact
+
+    def need_extents(self, values: Sequence[Value]) -> None:
+        """Guard that no axis of these has a negative size. Raises ShapeError where one has."""
+        for value in values:
+            for size in value.type.shape if isinstance(value.type, TensorType) else ():
+                if type(size) is int or size in self._extents:
+                    continue
+                if not self.at_least(size, 0, "an array has no axis of a negative size"):
+                    place = self._place()
+                    raise error("TM242", "negative dimensions are not allowed", place=place)
+                self._extents.add(size)
 
     def specialise(self, size: Size, reason: str) -> int:
         """The size as an integer: its symbols are fixed to the example call's."""
@@ -291,7 +305,7 @@ def _not_negative(factors: tuple[object, ...]) -> bool:
 def _operation_not_negative(factor: Any) -> bool:
     operation, a, b = factor
     if operation in ("max", "min"):
-        return all(_size_not_negative(size) for size in (a, b))
+        return (any if operation == "max" else all)(_size_not_negative(size) for size in (a, b))
     if not isinstance(b, int) or b <= 0:
         return False
     return operation == "%" or _size_not_negative(a)

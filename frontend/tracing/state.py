@@ -215,7 +215,9 @@ class Trace:
         tried: list[Any] = [None]
         while True:
             try:
-                return self.builder.emit(op, operands, attrs)
+                made = self.builder.emit(op, operands, attrs)
+                self.sizes.need_extents(made if type(made) is tuple else (made,))
+                return made
             except TracemillError as problem:
                 sizes: Any = problem.sizes
                 if sizes in tried or not self.unify(*sizes):

@@ -87,6 +87,51 @@ def behind_a_raise(x: Any) -> Any:
     return x[3]
 
 
+def behind_a_write(x: Any) -> Any:
+    r = 1
+    if x[0] > 5:
+        x *= 2
+        r = 6 // (len(x) - 2)
+    return r
+
+
+def behind_another_failure(x: Any) -> Any:
+    if x[0] <= 5:
+        return 1.0
+    if x[1] > 100:
+        raise KeyError("large")
+    s = 1.0
+    if x[1] > s:
+        x[0] = 3
+        s = x[len(x) % (len(x) - 2)]
+    return s
+
+
+def behind_an_index_of_the_run(x: Any) -> Any:
+    first = x[int(x[0]) - 9 if len(x) < 4 else 0]
+    return first * 12 // (len(x) - 2) if x[0] > 5 else first
+
+
+def a_reduction_of_nothing(x: Any) -> Any:
+    if x[0] > 5:
+        x[0] = 7
+        return x[2:].max()
+    return x[0]
+
+
+def a_negative_size(x: Any) -> Any:
+    if x[0] > 5:
+        return np.ones(len(x) - 3).sum()
+    return x[0]
+
+
+def the_last_line(x: Any) -> Any:
+    if x[0] <= 5:
+        return x[0]
+    x[0] = 1
+    return x.reshape(2, 2)[1, 0] + x[3]
+
+
 def divides(x: Any) -> Any:
     if x[0] > 5:
         return 12 // (len(x) - 2)
@@ -139,7 +184,9 @@ def outcome(function: Callable[..., Any], x: Any) -> Any:
 
 
 FUNCTIONS = [
-    writes, writes_before, reads, of_a_slice, of_a_row, of_a_static_axis, by_an_array, by_a_size,
+    behind_a_write, behind_another_failure, behind_an_index_of_the_run, a_reduction_of_nothing,
+    a_negative_size, the_last_line, writes, writes_before, reads, of_a_slice, of_a_row,
+    of_a_static_axis, by_an_array, by_a_size,
     in_a_trip, in_a_loop_that_is_not_entered, behind_a_raise, divides, takes_the_remainder,
     adds_shapes_that_do_not_fit, reshapes, names_an_axis, of_a_list, of_a_dict,
 ]  # fmt: skip
@@ -185,6 +232,45 @@ def test_nothing_is_written_by_a_call_that_raises() -> None:
     with pytest.raises(IndexError):
         tm.jit(writes)(x)
     np.testing.assert_array_equal(x, [HIGH, 2.0])
+
+
+def raises_twice(x: Any) -> Any:
+    tm.print("sum {}", x.sum())
+    if x[0] > 5:
+        raise KeyError("first")
+    x[0] = 2
+    return x.reshape(3, 3)
+
+
+def prints_and_raises(x: Any) -> Any:
+    if x[0] > 5:
+        x[1] = 9
+        tm.print("large: {}", x[0])
+        raise ValueError("large")
+    return x
+
+
+def test_what_stands_before_it_happens_first(capfd: pytest.CaptureFixture[str]) -> None:
+    compiled = tm.jit(raises_twice)
+    for _ in range(2):
+        x = np.full(4, HIGH)
+        with pytest.raises(KeyError, match="first"):
+            compiled(x)
+        with pytest.raises(ValueError, match="TM206"):
+            compiled(x - 8)
+        np.testing.assert_array_equal(x, np.full(4, HIGH))
+    assert capfd.readouterr().out == "sum 36.0\nsum 4.0\n" * 2
+    assert len(compiled.dispatcher.versions) == 1
+    compiled = tm.jit(prints_and_raises)
+    for number in (HIGH, LOW, HIGH):
+        x = np.full(3, number)
+        if number is HIGH:
+            with pytest.raises(ValueError, match="large"):
+                compiled(x)
+        else:
+            np.testing.assert_array_equal(compiled(x), x)
+        np.testing.assert_array_equal(x, np.full(3, number))
+    assert capfd.readouterr().out == "large: 9.0\n" * 2
 
 
 def test_a_divisor_that_a_size_makes_zero_is_guarded() -> None:

@@ -279,13 +279,6 @@ def raising_an_odd_one(x):
     return x
 
 
-def raising_and_writing(x):
-    if x.min() < 0:
-        x[0] = 0
-        raise ValueError("negative")
-    return x
-
-
 def raising_in_a_try(x):
     try:
         if x.min() < 0:
@@ -339,7 +332,6 @@ def broken_list(x):
     ("function", "texts", "line"),
     [
         (raising_an_odd_one, ("raise Odd", "not plain numbers and texts"), "raise"),
-        (raising_and_writing, ("raise ValueError", "prints or writes"), "raise"),
         (raising_in_a_try, ("raise ValueError", "`try` stands around it"), "raise"),
         (raising_on_both_ways, ("so does the other block",), "not negative"),
         (returned_in_with, ("a jump out of `with`",), "if x[0]"),

@@ -124,7 +124,7 @@ def _noise_of(step: Step, operands: Sequence[Any]) -> str:
         return "rounded"
     if step.writes and "*=" in step.text and kind_of(operands[0]) == "c":
         return "rounded in place"
-    if step.noise == "exact" and _EXTREME.search(step.text) and kind_of(operands[0]) == "f":
+    if step.noise == "exact" and _EXTREME.search(step.text) and "f" in map(kind_of, operands):
         return "extreme"
     return step.noise
 

@@ -105,7 +105,7 @@ def test_their_graphs_have_many_nodes(covered: Covered) -> None:
 
 def test_their_graphs_have_every_op(covered: Covered) -> None:
     assert not set(NEVER) & set(covered.ops), "no longer true"
-    assert len(missing(covered)) <= 1, missing(covered)  # by chance a rare one may be missing
+    assert len(missing(covered)) <= 2, missing(covered)  # by chance rare ones may be missing
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,35 @@ def test_an_axis_of_a_number_is_as_in_numpy(name: str, axis: int) -> None:
     for a, b in zip(got, want, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         np.testing.assert_array_equal(a, b)
+
+
+SCALARS: dict[str, Callable[[Any], Any]] = {
+    "squeeze": np.squeeze,
+    "flip": np.flip,
+    "transpose": np.transpose,
+    "permute_dims": lambda x: np.permute_dims(x, ()),
+    "reshape": lambda x: np.reshape(x, ()),
+    "T": lambda x: x.T,
+    "copy": np.copy,
+    "ravel": np.ravel,
+    "roll": lambda x: np.roll(x, 1),
+    "where": lambda x: np.where(x > 0, x, 0),
+    "clip": lambda x: np.clip(x, 0, 1),
+    "iscomplex": np.iscomplex,
+    "isreal": np.isreal,
+    "round": np.round,
+    "real": np.real,
+    "take": lambda x: np.take(x, 0),
+    "nothing taken": lambda x: x[()],
+    "all taken": lambda x: x[...],
+    "sum": np.sum,
+    "maximum": lambda x: np.maximum(x, 1),
+}
+
+
+@pytest.mark.parametrize("x", [np.array(1.5), np.float64(1.5)], ids=["array", "scalar"])
+@pytest.mark.parametrize("name", SCALARS)
+def test_a_scalar_is_a_scalar_and_an_array_an_array(name: str, x: Any) -> None:
+    want, got = SCALARS[name](x), tm.jit(lambda x: SCALARS[name](x))(x)
+    assert type(got) is type(want)
+    np.testing.assert_array_equal(got, want)
