@@ -48,7 +48,8 @@ def compiled(
 ) -> tuple[ExecutionPlan, Mapping[int, int], LoadedKernels]:
     """Optimise, plan, and compile what the cache has no code for. optimisation: the usual one,
     whose plans are kept, where there is none."""
-    plan, positions = plan_of(traced, optimisation=optimisation or DEFAULT)
+    with uncollected():
+        plan, positions = plan_of(traced, optimisation=optimisation or DEFAULT)
     report_kernels(plan.kernels)
     phase("machine code", len(plan.kernels))
     code = ReportingStore(engine.code_store(), plan.kernels)
@@ -68,8 +69,7 @@ def plan_of(
     result = traced.trace
     phase("passes")
     report = PassReport(result.graph) if logs("passes") else None
-    with uncollected():
-        graph = run_passes(result.graph, optimisation.passes, report).graph
+    graph = run_passes(result.graph, optimisation.passes, report).graph
     if report is not None and optimisation.fuse:
         graph = PASSES["fuse"].run(graph)
         report("fuse", graph)
