@@ -84,9 +84,8 @@ def stored(trace: Trace, item: Any, dtype: DType | None) -> Value:
         return _from_list(trace, item, dtype)
     if dtype is not None and type(item) in (float, complex):
         refuse_unfit(trace, item, dtype)
-    if dtype is not None and dtype.is_integer and type(item) is TracedNumber:
-        if item.kind is float:
-            check_whole(trace, value_of(item), dtype)
+    if type(item) is TracedNumber and item.kind is float and dtype is not None and dtype.is_integer:
+        check_whole(trace, value_of(item), dtype)
     return converted(trace, item, dtype)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from tracemill.compiler.dims import Dim, Size, dim_text, symbols_of
 from tracemill.compiler.errors import error
+from tracemill.compiler.ir.attrs import substitute_value
 from tracemill.compiler.ir.graph import Location, Value
 from tracemill.compiler.types import TensorType
 
@@ -54,7 +55,8 @@ class Sizes:
         """The size over the remaining symbols."""
         if type(size) is int or not self.replaced:
             return size
-        return _substitute(size, self.replaced)
+        made: Size = substitute_value(size, self.replaced)
+        return made
 
     def hint(self, size: Size) -> int:
         """The size in the example call."""
@@ -178,7 +180,7 @@ class Sizes:
     def _replace(self, change: dict[str, Size]) -> None:
         for symbol in change:
             for name in self._equal_to.pop(symbol, ()):
-                self._remove(name, _substitute(self.replaced[name], change))
+                self._remove(name, substitute_value(self.replaced[name], change))
         for name, size in change.items():
             self._remove(name, size)
         lower, self._lower = self._lower, {}
@@ -242,10 +244,6 @@ class Sizes:
         if isinstance(difference, Dim):
             part, offset = _split(difference)
             self._lower[part] = max(self._lower.get(part, -offset), -offset)
-
-
-def _substitute(size: Size, change: Mapping[str, Size]) -> Size:
-    return size.substitute(change) if isinstance(size, Dim) else size
 
 
 def _substituted(facts: set[Size], change: Mapping[str, Size]) -> set[Size]:
