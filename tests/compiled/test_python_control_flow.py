@@ -14,7 +14,7 @@ import pytest
 
 import flow_helpers
 import tracemill as tm
-from python_flow import same
+from python_flow import operations, same
 
 pytestmark = pytest.mark.cpu
 X = np.array([1.0, -2.0, 3.0, 0.5])
@@ -252,8 +252,8 @@ def test_variables_are_assigned_and_texts_printed_in_branches(capfd: Any) -> Non
 
 def test_cheap_branches_of_numbers_are_selected() -> None:
     compiled = tm.jit(lambda x: x[0] + 1 if x[0] > 0 else x[0] * 2)
-    assert "cond" not in compiled.lower(X).text
-    assert "cond" in tm.jit(assigned).lower(X).text
+    assert "cond" not in operations(compiled.lower(X).text)
+    assert "cond" in operations(tm.jit(assigned).lower(X).text)
 
 
 def test_without_compiling_everything_is_plain_python() -> None:
