@@ -140,9 +140,12 @@ class Assembly:
         self.cells[value] = self.cell(value.tensor, FIXED, Origin.CONSTANT, index, value.name)
 
     def host(self, node: Node) -> None:
-        """A call back, with arrays of exactly the operands' shapes."""
+        """A call back, with arrays of exactly the operands' and the results' shapes."""
         reads = [self.shaped(self.contiguous(v), v.tensor) for v in node.operands]
-        self.steps.append(Step(HostJob(node), reads, (), fails=True))
+        results = [r for r in node.results if not isinstance(r.type, TokenType)]
+        made = [self.temporary(r.tensor, r.name) for r in results]
+        self.steps.append(Step(HostJob(node), reads, made, bases=[None] * len(made), fails=True))
+        self.cells.update(zip(results, made))
 
     def launch(self, node: Node) -> None:
         """The kernel of a fused region, or of a node alone."""

@@ -138,6 +138,9 @@ HELP: Mapping[str, str] = {
     "the others are.",
     "TM267": "`generator.integers(low, high)` draws from `low` up to and without `high`: `low` is "
     "below `high`, both are single integers, and the type that is asked for (`dtype=`) holds all.",
+    "TM268": "The dtypes and shapes of `result=` are what the compiled function is made for. "
+    "Describe what the function returns (`tm.Spec(dtype, shape)`), or convert it there: "
+    "`np.asarray(y, dtype)`.",
     "TM270": "The matrix has no inverse: a row is a sum of multiples of the others, or is zero. "
     "`np.linalg.lstsq` and `np.linalg.pinv` give the nearest solution.",
     "TM271": "A Cholesky factor needs a symmetric (Hermitian) matrix whose eigenvalues are all "

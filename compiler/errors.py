@@ -277,6 +277,7 @@ _ROWS: Mapping[str, Code] = {
     "TM264": Code(ArgError, "NaN is no integer."),
     "TM265": Code(ArgError, "A place in a shape, or the number of a choice, is out of bounds."),
     "TM266": Code(ArgError, "An array that has to be finite has a NaN or an infinity."),
+    "TM268": Code(TraceError, "A host call returned something else than was declared."),
     "TM267": Code(ArgError, "The bounds of random integers are not in order, or not in the type."),
     "TM270": Code(MatrixError, "Singular matrix"),
     "TM271": Code(MatrixError, "Matrix is not positive definite"),

@@ -50,7 +50,7 @@ class CopyJob:
 
 @dataclass(frozen=True, slots=True)
 class HostJob:
-    """Call back with the arrays read."""
+    """Call back with the arrays read, then those written."""
 
     node: Node
 

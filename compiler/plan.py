@@ -108,7 +108,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """Call back into Python: `callback` indexes the plan's callbacks; GIL held."""
+    """Call back into Python, with the arrays it reads and then those it fills: `callback` indexes
+    the plan's callbacks; GIL held."""
 
     callback: int
     buffers: tuple[int, ...]

@@ -159,7 +159,7 @@ class PlanWriter:
     def host(self, node: Node, step: Step) -> None:
         """A row that calls back."""
         self.callbacks.append(dict(node.attrs))
-        buffers = tuple([self.buffer(cell) for cell in step.reads])
+        buffers = tuple([self.buffer(cell) for cell in (*step.reads, *step.writes)])
         self.rows.append(HostCall(len(self.callbacks) - 1, buffers, node.location))
 
     # -- control flow

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .differentiation import value_and_grad as value_and_grad
     from .engine import num_threads as num_threads
     from .engine import set_num_threads as set_num_threads
+    from .host_calls import host_call as host_call
     from .locating import argwhere as argwhere
     from .locating import flatnonzero as flatnonzero
     from .locating import nonzero as nonzero
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from .ordering import unique as unique
     from .printing import print as print
     from .program import Program as Program
-    from .program import Spec as Spec
+    from .spec import Spec as Spec
     from .switches import disable_jit as disable_jit
     from .transforms.custom import checkpoint as checkpoint
     from .transforms.custom import custom_jvp as custom_jvp
@@ -72,6 +73,7 @@ _HOMES = {
     "scan": "control.functions",
     "switch": "control.functions",
     "map": "control.functions",
+    "host_call": "host_calls",
     "device": "devices",
     "save": "checkpoints",
     "restore": "checkpoints",
@@ -94,7 +96,7 @@ _HOMES = {
     "flatnonzero": "locating",
     "argwhere": "locating",
     "Program": "program",
-    "Spec": "program",
+    "Spec": "spec",
     "TracemillError": "compiler.errors",
     "__version__": "configuration",
 }

@@ -168,7 +168,8 @@ def refuse_host_calls(plan: ExecutionPlan) -> None:
             _cannot(what, "compute it before and pass the result", call.location)
     for row in all_rows(plan.rows):
         if isinstance(row, HostCall):
-            asked = ", ".join(f"{key}={v!r}" for key, v in plan.callbacks[row.callback].items())
+            texts = plan.callbacks[row.callback].items()
+            asked = ", ".join(f"{key}={v!r}" for key, v in texts if isinstance(v, str))
             what = f"print or another call back into Python ({asked})"
             _cannot(what, "take it out, or do it in C", row.location)
 

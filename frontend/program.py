@@ -25,30 +25,16 @@ from .calls.arguments import Signature, flat_call
 from .calls.graph_function import GraphFunction
 from .calls.specialise import Traced, trace_call
 from .calls.tracebacks import for_users
+from .calls.trees import flatten
 from .compiler.errors import error
 from .compiler.ir.graph import Value
 from .compiler.passes.extract import extract
-from .compiler.records import dataclass
 from .compiler.types import TensorType, TokenType
+from .spec import Spec
 from .tracing.result import TensorOutput, TraceResult
 from .tracing.state import Input
 
 Feed = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """Stands for an argument: dtype and shape, None where a size stays open.
-
-    Shapes are tuples of ints or None; dtype is anything NumPy takes for one.
-    """
-
-    dtype: Any
-    shape: tuple[int | None, ...] = ()
-
-    def example(self) -> np.ndarray[Any, Any]:
-        """An array of this type; open sizes get an example of 64."""
-        return np.zeros([64 if size is None else size for size in self.shape], self.dtype)
 
 
 class Program:
@@ -143,10 +129,8 @@ class _Entry:
 
     def describe(self, arguments: Mapping[str, Any]) -> None:
         """Trace for these arguments."""
-        examples = {
-            name: value.example() if isinstance(value, Spec) else value
-            for name, value in arguments.items()
-        }
+        leaves, tree = flatten(dict(arguments))
+        examples = tree.rebuild([a.example() if isinstance(a, Spec) else a for a in leaves])
         values = self._signature.bind((), examples)
         call = flat_call(values, self._signature.names)
         names = [str(i) for i in range(len(call.leaves))]

@@ -19,6 +19,7 @@ from .effect import EFFECT
 from .elementwise import ELEMENTWISE
 from .flow import FLOW
 from .gather import GATHER
+from .host import HOST
 from .library import LIBRARY
 from .movement import MOVEMENT
 from .reduction import REDUCTION
@@ -47,6 +48,7 @@ ALL: Mapping[str, OpDef] = MappingProxyType(
             LIBRARY,
             STATE,
             EFFECT,
+            HOST,
             STRUCTURAL,
             FLOW,
             DERIVATIVE,

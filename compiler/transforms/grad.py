@@ -48,7 +48,8 @@ def op_rule(node: Node) -> Gradient | None:
     if node.op.facts.differentiable:
         raise error(
             "TM120", f"{node.op.name} has no gradient", place=node.location,
-            hint="wrap its operands in stop_gradient if none should flow through it",
+            hint="wrap its operands in stop_gradient if none should flow through it; "
+            "tm.custom_vjp gives the function around it a rule of its own",
         )  # fmt: skip
     return None
 

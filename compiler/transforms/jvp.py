@@ -92,7 +92,8 @@ class _Forward:
         if node.op.facts.differentiable and any(map(carries, node.results)):
             raise error(
                 "TM120", f"{node.op.name} has no derivative", place=node.location,
-                hint="wrap its operands in stop_gradient if none should flow through it",
+                hint="wrap its operands in stop_gradient if none should flow through it; "
+                "tm.custom_jvp gives the function around it a rule of its own",
             )  # fmt: skip
         return nothing
 

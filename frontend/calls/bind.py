@@ -80,7 +80,7 @@ def bind(
             s: (table.leaf_at[leaf], axis) for s, (leaf, axis) in traced.symbol_places.items()
         },
         cells=cells,
-        callbacks=[callback(attributes) for attributes in plan.callbacks],
+        callbacks=[callback(attributes, traced.trace.graph) for attributes in plan.callbacks],
         result=_result(traced, positions, table.container_at),
         keep=keep,
     )

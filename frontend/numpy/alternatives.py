@@ -33,7 +33,7 @@ _COUNTED_BY_DATA = {
 _BY_PYTHON = {
     "frompyfunc":
         "write the function on whole arrays: operators and np. functions work on all elements at "
-        "once, np.where chooses between two results",
+        "once, np.where chooses between two results; tm.host_call calls Python",
     "nditer nested_iters":
         "write it on whole arrays, or use tm.fori_loop and index the array",
 }  # fmt: skip
@@ -102,7 +102,8 @@ _ADVICE: Mapping[str, str] = _by_name(
 )  # fmt: skip
 _OF_ARRAYS: Mapping[str, str] = _by_name(_ARRAY_METHODS)
 _OUTSIDE = (
-    "call it before or after the compiled function; docs/numpy-support.md lists what is supported"
+    "call it before or after the compiled function, or inside by tm.host_call; "
+    "docs/numpy-support.md lists what is supported"
 )
 
 

@@ -270,6 +270,7 @@ ELSEWHERE = {
     "constant": "tests/ir/test_text.py", "iota": "here", "read": "tests/ir/test_evaluator.py",
     "assign": "tests/ir/test_evaluator.py", "check": "tests/ir/test_evaluator.py",
     "print": "tests/ir/test_evaluator.py", "fused": "tests/ir/test_builder.py",
+    "host_call": "tests/ir/test_host_call.py",
     "send": "tests/ir/test_evaluator.py", "recv": "tests/ir/test_evaluator.py",
     "cond": "tests/ir/test_flow.py", "while": "tests/ir/test_flow.py",
     "for": "tests/ir/test_flow.py", "scan": "tests/ir/test_flow.py",

@@ -38,6 +38,7 @@ R: tm.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, {0}))[1
 R: tm.scan(lambda c, x: (np.where(x > c, x, c), c - x), {0}[0], {0})[1]
 R: tm.switch(np.argmax({0}) % 3, [lambda x: x + 1, lambda x: np.roll(x, 1), np.abs], {0})
 R: tm.map(lambda x: x + x.max(initial=1), {0})
+A: tm.host_call(lambda x: x[..., ::-1], {0}, result={0})
 R: tm.checkpoint(lambda x: np.roll(x, 1) - x)({0})
 F: also.with_a_gradient({0})
 F: also.with_a_tangent({0})
@@ -328,6 +329,7 @@ PLAIN = SimpleNamespace(
 PLAIN_TM = SimpleNamespace(
     switch=lambda index, functions, *operands: functions[index](*operands), map=_map,
     cond=_cond, while_loop=_while_loop, fori_loop=_fori_loop, scan=_scan, top_k=_top_k,
+    host_call=lambda function, *args, result: function(*args),
     checkpoint=lambda function: function, stop_gradient=np.copy,
     nonzero=_nonzero, flatnonzero=_flatnonzero, argwhere=_argwhere,
     nn=SimpleNamespace(max_pool=_max_pool, avg_pool=_avg_pool, conv=_conv),
