@@ -10,12 +10,14 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ..compiler.records import dataclass
 from ..compiler.types import dtype_of
+from ..tracing.source import is_library_file
 from ..tracing.state import fail
 from .trees import Tree, flatten, paths
 
@@ -126,6 +128,22 @@ def _refuse(array: np.ndarray[Any, Any], name: Callable[[], str]) -> None:
             "TM210",
             f"{name()} is an array of {_dtype_text(array.dtype)}, which cannot be compiled",
             hint="bool, integers, floats and complex numbers in native byte order can",
+        )
+
+
+def refuse_array_like(leaf: Any, name: str) -> None:
+    """Raise DTypeError for an object that holds an array of which nobody can see that it has
+    changed: a column of a table, a tensor of another library, a buffer."""
+    kind = type(leaf)
+    converts = getattr(kind, "__array__", None)
+    own = isinstance(converts, FunctionType) and not is_library_file(converts.__code__.co_filename)
+    if kind is memoryview or converts is not None and not own and not hasattr(kind, "traced"):
+        package = kind.__module__.split(".")[0]
+        raise fail(
+            "TM210",
+            f"{name} is a {kind.__name__} of {package}, which cannot be compiled",
+            hint="pass its array (np.asarray(x), of pandas x.to_numpy()), and make of the result "
+            "what you need",
         )
 
 

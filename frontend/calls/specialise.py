@@ -25,7 +25,7 @@ from ..tracing.result import TraceResult
 from ..tracing.run import trace
 from ..tracing.shapes import choose_shapes
 from ..tracing.sharing import Sharing
-from .arguments import FlatCall, Signature
+from .arguments import FlatCall, Signature, refuse_array_like
 from .overlap import Met, mismatch, place_key, same_arrays, sharings_of
 from .rebinding import Rebound, Watch
 from .trees import Tree, flatten
@@ -304,6 +304,7 @@ def _describe(
         return ScalarLeaf(leaf, name), NumberSpec(type(leaf))
     if isinstance(leaf, np.generic) and dtype_of(leaf.dtype) is not None:
         return NumpyScalarLeaf(leaf, name), NumberSpec(type(leaf))
+    refuse_array_like(leaf, name)
     return StaticLeaf(leaf, name), StaticSpec(leaf)
 
 

@@ -83,9 +83,11 @@ def _note_absence(owner: Any, name: str) -> None:
         trace.paths.without(owner, name)
 
 
-def set_hooks(hooks: Mapping[str, Any]) -> None:
-    """Tell what the hooks in rewritten code are (they call back into this module)."""
+def set_hooks(hooks: Mapping[str, Any], stand_ins: Mapping[Any, Callable[..., Any]]) -> None:
+    """Tell what the hooks in rewritten code are, and what stands for functions of Python that
+    call methods of the user's (both call back into this module)."""
     _HOOKS.update(hooks)
+    _STAND_INS.update(stand_ins)
 
 
 def callee(function: Any) -> Any:
@@ -93,6 +95,8 @@ def callee(function: Any) -> Any:
     trace = current()
     if trace is None:
         return function
+    if type(type(function).__eq__) is types.FunctionType:  # which is not to be asked
+        return _stand_in(function, trace)
     try:
         found = _STAND_INS.get(function)
         if found is None:
@@ -123,7 +127,7 @@ def _stand_in(function: Any, trace: Trace) -> Any:
         return lambda items, **named: sorted(
             items, **{k: callee(v) if k == "key" else v for k, v in named.items()}
         )
-    if function in _HIGHER_ORDER:
+    if any(function is one for one in _HIGHER_ORDER):
         return lambda first, *rest, **named: function(callee(first), *rest, **named)
     if kind is types.BuiltinFunctionType or kind is types.BuiltinMethodType:
         return _builtin(function, trace)
@@ -291,6 +295,9 @@ def _compiled(function: Any, trace: Trace) -> Any:
 def _constructor(kind: Any) -> Any:
     """A class of the user: its __init__ runs intercepted."""
     init = kind.__init__
+    after = getattr(kind, "__post_init__", None)
+    if type(after) is types.FunctionType and kind.__new__ is object.__new__:
+        return _dataclass(kind, after)
     plain = (
         type(init) is types.FunctionType
         and not is_library_file(init.__code__.co_filename)
@@ -304,6 +311,22 @@ def _constructor(kind: Any) -> Any:
     def construct(*args: Any, **keywords: Any) -> Any:
         made = object.__new__(kind)
         callee(init)(made, *args, **keywords)
+        return made
+
+    return construct
+
+
+def _dataclass(kind: Any, after: types.FunctionType) -> Any:
+    """A dataclass whose `__post_init__` is the user's: that runs intercepted, too."""
+
+    def construct(*args: Any, **keywords: Any) -> Any:
+        made = object.__new__(kind)
+        held = getattr(made, "__dict__", None)
+        if held is None:
+            return kind(*args, **keywords)
+        held["__post_init__"] = types.MethodType(callee(after), made)
+        kind.__init__(made, *args, **keywords)
+        held.pop("__post_init__", None)
         return made
 
     return construct

@@ -1,18 +1,17 @@
-"""Statements and expressions that choose or repeat, written as calls of hooks.
+"""Statements that choose or repeat, written as calls of hooks.
 
 Blocks are moved, not copied, into functions inside the user's, over the same variables:
 
     if t: A             def then(): nonlocal x; A
     else: B       ->    def other(): nonlocal x; B
                         branch(t, then, other, ("x",), ...)
-    a if t else b ->    choose(t, lambda: a, lambda: b)
 
 The hooks run them at once where nothing is traced. Where a block may be left by a jump, what
 follows it becomes a function too (the rest), since it runs only where the jump is not taken.
 
 Invariants: names that are bound only in moved blocks stay variables of the user's function; a
 block that would mean something else in a function stays where it is, and is said why.
-Not here: what hooks do (plain_flow.py, control/), the other hooks (rewrite.py).
+Not here: what hooks do (plain_flow.py, control/), expressions (expressions.py).
 """
 
 from __future__ import annotations
@@ -25,21 +24,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .calls_of_hooks import call, constant, moved_marker
+from .expressions import ExpressionRewriter
 from .jumps import OUTCOME, dispatch, leaving, placed, with_outcomes
 from .scopes import (
     asks_for_its_frame,
     bound_names,
     can_be_moved,
     inner_names,
-    is_expression_movable,
     reads,
 )
 
 _DEEPEST = 30  # rests inside rests
-_OPERATORS = {
-    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
-    ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
-}  # fmt: skip
 
 
 @dataclass
@@ -76,7 +71,7 @@ def scope_of(names: set[str], shared: set[str], body: Sequence[ast.AST]) -> Scop
     return Scope(names, shared, declared, inner, reads(body), asks_for_its_frame(body))
 
 
-class FlowRewriter(ast.NodeTransformer):
+class FlowRewriter(ExpressionRewriter):
     """Rewrites what chooses and repeats; `scopes` are the functions around, None for a class."""
 
     def __init__(self) -> None:
@@ -221,7 +216,7 @@ class FlowRewriter(ast.NodeTransformer):
         jumps = bool(leaving([node]))
         functions: list[Any] = []
         arms: list[Any] = []
-        test = self.visit(node.test)
+        test = self.test(node.test)
         for name, block in (("then", node.body), ("other", node.orelse)):
             if block:
                 functions.append(self._moved(f"tracemill {name}", block, node))
@@ -286,7 +281,7 @@ class FlowRewriter(ast.NodeTransformer):
         bound = bound_names(source)[0]
         with self._resting(()):
             if head is not None:
-                asked: list[ast.stmt] = [ast.copy_location(ast.Return(self.visit(head)), head)]
+                asked: list[ast.stmt] = [ast.copy_location(ast.Return(self.test(head)), head)]
                 functions.append(self._function("tracemill test", asked, bound, node))
             body = with_outcomes(self.block(node.body))
             if isinstance(node, ast.For):
@@ -317,7 +312,10 @@ class FlowRewriter(ast.NodeTransformer):
         return call("trips_of", [items.func, *parts], items)
 
     def visit_With(self, node: Any) -> Any:
-        node.items = [self.generic_visit(item) for item in node.items]
+        for item in node.items:
+            item.context_expr = call("context", [self.visit(item.context_expr)], node)
+            if item.optional_vars is not None:
+                item.optional_vars = self.visit(item.optional_vars)
         with self._resting("`with`"):
             node.body = self.block(node.body)
         return node
@@ -343,48 +341,6 @@ class FlowRewriter(ast.NodeTransformer):
         with self._resting("`match`"):
             node.body = self.block(node.body)
         return node
-
-    # -- expressions
-
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
-        moves = self.around is not None and is_expression_movable(node.body, node.orelse)
-        self.generic_visit(node)
-        if not moves:
-            return node
-        arms = [_later(node.body), _later(node.orelse)]
-        return call("choose", [node.test, *arms], node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        moves = self.around is not None and is_expression_movable(*node.values[1:])
-        self.generic_visit(node)
-        if not moves:
-            return node
-        hook = "both" if isinstance(node.op, ast.And) else "either"
-        first, *others = node.values
-        return call(hook, [first, *[_later(value) for value in others]], node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        self.generic_visit(node)
-        if self.around is None or not isinstance(node.op, ast.Not):
-            return node
-        return call("negated", [node.operand], node)
-
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        chained = len(node.ops) > 1 and self.around is not None
-        moves = chained and is_expression_movable(*node.comparators[1:])
-        self.generic_visit(node)
-        if not moves:
-            return node
-        names = constant(tuple(_OPERATORS[type(op)] for op in node.ops))
-        first, second, *others = node.left, *node.comparators
-        parts = [names, first, second, *[_later(value) for value in others]]
-        return call("chained", parts, node)
-
-
-def _later(value: ast.expr) -> Any:
-    """An expression that a hook evaluates if it is needed."""
-    made = ast.Lambda(moved_marker().args, value)
-    return placed(made, value)
 
 
 def _is_counted(items: ast.expr) -> bool:

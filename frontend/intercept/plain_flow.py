@@ -21,25 +21,35 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import current
 from ..tracing.tensor import TracedArray, TracedScalar
+from .special_methods import OPERATORS, user_call
 
 Block = Callable[..., Any]
+_BOOLS = (bool, TracedNumber)
 _TRACED = frozenset((TracedArray, TracedScalar, TracedNumber))
-_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "eq": operator.eq, "ne": operator.ne, "is_": operator.is_, "is_not": operator.is_not,
-    "in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b,
+_OPERATORS: Mapping[str, Callable[..., Any]] = {
+    **OPERATORS, "Is": operator.is_, "IsNot": operator.is_not,
 }  # fmt: skip
 
 
 def asked(test: Any) -> Any:
     """The test as Python's truth value, or the traced one that a branch can be taken on."""
     kind = type(test)
+    if kind is bool:
+        return test
     if kind in _TRACED or (
         current() is not None
         and (kind is np.ndarray or issubclass(kind, Unsized) or hasattr(kind, "traced"))
     ):
         return load("control.asking").truth(test)
-    return bool(test)
+    made = user_call(test, "__bool__")
+    if made is not NotImplemented:
+        if type(made) in _BOOLS:
+            return asked(made)
+        gave = made.__class__  # of what is traced, the class that it has when the function runs
+        name = f"{gave.__module__}.{gave.__qualname__}".removeprefix("builtins.")
+        raise TypeError(f"__bool__ should return bool, returned {name}")
+    made = user_call(test, "__len__")
+    return bool(test) if made is NotImplemented else asked(made)
 
 
 def branch(
@@ -170,6 +180,7 @@ def _is_traced_number(item: Any) -> bool:
 
 
 HOOKS: Mapping[str, Callable[..., Any]] = {
+    "asked": asked,
     "branch": branch, "choose": choose, "both": both, "either": either, "negated": negated,
     "chained": chained, "repeat_while": repeat_while, "repeat_for": repeat_for,
     "trips_of": trips_of,

@@ -140,6 +140,12 @@ class Rewriter(FlowRewriter):
             return key
         return self.visit(key)
 
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        node.value = self.visit(node.value)
+        if isinstance(node.ctx, ast.Load):
+            node.value = call("iterated", [node.value], node)
+        return node
+
     def visit_ListComp(self, node: Any) -> Any:
         return self._comprehension(node, ["elt"])
 
@@ -202,6 +208,16 @@ class Rewriter(FlowRewriter):
             return ast.copy_location(plain, node)
         return node
 
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        made: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                parts = [self._base(target.value), self._key(target.slice)]
+                made.append(_statement(call("delete_item", parts, node)))
+            else:
+                made.append(ast.copy_location(ast.Delete([self.visit(target)]), node))
+        return made
+
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         value = self.visit(node.value)
         operator = ast.Constant(type(node.op).__name__)
@@ -213,11 +229,13 @@ class Rewriter(FlowRewriter):
             parts = [self._base(target.value), ast.Constant(target.attr), operator]
             return _updated(call("augment_attribute", parts, node), value)
         node.value = value
-        if isinstance(target, ast.Name) and self._shared and target.id in self._shared[-1]:
-            read = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-            made = ast.Assign([target], call("augment_global", [read, operator, value], node))
-            return ast.copy_location(made, node)
-        return node
+        if not isinstance(target, ast.Name):
+            return node
+        read = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        is_shared = bool(self._shared) and target.id in self._shared[-1]
+        hook = "augment_global" if is_shared else "augmented"
+        made = ast.Assign([target], call(hook, [read, operator, value], node))
+        return ast.copy_location(made, node)
 
     def _is_mangled(self, name: str) -> bool:
         return self._inside_class and name.startswith("__") and not name.endswith("__")

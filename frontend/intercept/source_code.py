@@ -64,7 +64,7 @@ def _rewrite(code: CodeType, hooks: Mapping[str, Any]) -> CodeType | None:
         for made in _matching(code, *_compiled(code, statement, hooks))
     ]
     if len(candidates) > 1:
-        candidates = [made for made in candidates if _end(made) == _end(code)]
+        candidates = [made for made in candidates if _stretch(made) == _stretch(code)]
     return candidates[0] if len(candidates) == 1 else None
 
 
@@ -146,6 +146,8 @@ def _arguments(code: CodeType) -> int:
     return code.co_argcount + code.co_kwonlyargcount + variadic
 
 
-def _end(code: CodeType) -> Any:
-    """The place of what is returned: tells lambdas on one line apart."""
-    return list(code.co_positions())[-1]
+def _stretch(code: CodeType) -> Any:
+    """From where to where its instructions stand: tells lambdas on one line apart."""
+    places = [place for place in code.co_positions() if None not in place and place[3]]
+    begin = min(((line, column) for line, _, column, _ in places), default=None)
+    return begin, max(((line, column) for _, line, _, column in places), default=None)

@@ -258,7 +258,7 @@ def difference(
         return f"shape {mine.shape} instead of {theirs.shape}"
     wrong = ~np.atleast_1d(_acceptable(mine, theirs, [np.asarray(s) for s in samples]))
     if wrong.any():
-        wrong &= ~np.atleast_1d(rests_on_lost(theirs, samples, strayed))
+        wrong &= ~np.atleast_1d(rests_on_lost(mine, theirs, samples, strayed))
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0])

@@ -35,12 +35,15 @@ def lost_digits(want: Any, samples: Sequence[Any], share: float = SHARE) -> Any:
         return mask | np.logical_or.reduce([np.isfinite(s) != np.isfinite(value) for s in moved])
 
 
-def rests_on_lost(want: Any, samples: Sequence[Any], strayed: Sequence[Any]) -> Any:
-    """Where others in the place of what was lost change `want`, few digits of which agree."""
+def rests_on_lost(got: Any, want: Any, samples: Sequence[Any], strayed: Sequence[Any]) -> Any:
+    """Where others in the place of what was lost change `want`, few digits of which agree, or
+    make just what was got of it: a step from one number to another, such as a sign."""
     changed = [~same_bits(np.asarray(other), np.asarray(want)) for other in strayed]
     if not changed:
         return np.zeros(np.shape(want), bool)
     few = kind_of(want) not in "fc" or lost_digits(want, samples, SOME)
+    alike = [same_bits(np.asarray(other), np.asarray(got)) for other in strayed]
+    few |= np.logical_or.reduce(alike).reshape(np.shape(want))
     return np.logical_or.reduce(changed).reshape(np.shape(want)) & few
 
 

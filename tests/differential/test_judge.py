@@ -111,3 +111,13 @@ def test_a_quotient_near_a_whole_number_may_fall_on_either_side() -> None:
     assert not found(program_of(*steps), a, lambda a: a - below)
     assert not found(program_of(*steps), a, lambda a: a - ~below)
     assert found(program_of(*steps), a, lambda a: a - 6 * below)
+
+
+def test_a_step_at_zero_of_a_variance_without_digits_falls_on_either_side() -> None:
+    steps = ("np.var({0}, axis=0)", (0,), "sum"), ("np.heaviside({0}, 46.0)", (1,), EXACT)
+    a = np.full((23, 3), 5.788697642)
+    assert (np.var(a, axis=0) > 0).all(), "NumPy rounds otherwise now: take another number"
+    assert not found(program_of(*steps), a, lambda a: np.full(3, 46.0))
+    assert not found(program_of(*steps), a, lambda a: np.full(3, 1.0))
+    assert found(program_of(*steps), a, lambda a: np.full(3, 45.0))
+    assert found(program_of(*steps), a + np.arange(23.0)[:, None], lambda a: np.full(3, 46.0))
