@@ -242,7 +242,7 @@ def numpy_page() -> str:
         "before and after it as ever. On plain Python values any function runs while the",
         "function is traced. Types such as `np.float32` may be called, and constants used.",
         "An option that is not supported raises TM111. `np.random` inside a compiled function:",
-        "see `tm.random`.",
+        "generators draw what they draw outside (docs/state-and-training.md).",
         "",
         "Every ufunc has its methods: `reduce`, `accumulate`, `reduceat`, `outer`, `at`; of two",
         "types, `np.ldexp` has `outer` alone.",

@@ -27,7 +27,14 @@ from ..tracing.source import is_library_file
 from ..tracing.state import Trace, current, fail
 from . import numpy_functions, python_functions
 from .bytecode import cell_writes, global_reads
-from .numpy_functions import drawn, is_generator, late_function, numpy_unsupported
+from .numpy_functions import (
+    drawn,
+    is_generator,
+    late_function,
+    numpy_unsupported,
+    set_state,
+    state_of,
+)
 from .source_code import is_rewritten, rewritten
 from .substitution import substituted
 from .unseen import show_reachable
@@ -173,7 +180,7 @@ def user_function(function: types.FunctionType, trace: Trace) -> Any:
     made = rewritten(function, _HOOKS)
     if made is None:
         show_reachable(function, trace, _note)
-        return substituted(function, callee, trace)
+        return _drawing_nothing(substituted(function, callee, trace), trace)
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     copy = types.FunctionType(
         made,
@@ -255,8 +262,35 @@ def _draw(function: Any, trace: Trace) -> Any:
     builtin ones in another, so both ways lead here."""
     owner = function.__self__
     if trace.paths is not None and trace.paths.is_captured(owner):
-        return _frozen_draw(function, type(owner).__name__)
+        refused = _frozen_draw(function, type(owner).__name__)
+        made: Callable[..., Any] = load("random.of_numpy").draw(function, refused)
+        return made
     return drawn(function)
+
+
+def _drawing_nothing(function: Any, trace: Trace) -> Any:
+    """Code without source, whose draws are not seen when they are made, but afterwards."""
+    found = [] if trace.paths is None else trace.paths.found()
+    generators = [owner for owner in found if is_generator(owner)]
+    if not generators:
+        return function
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        before = [state_of(owner) for owner in generators]
+        made = function(*args, **keywords)
+        for owner, state in zip(generators, before):
+            if repr(state_of(owner)) != repr(state):
+                set_state(owner, state)
+                raise fail(
+                    "TM106",
+                    "code whose source is not at hand draws from a generator from outside, which "
+                    "would be frozen into the compiled function",
+                    hint="put the function into a file, draw outside and pass the numbers, or use "
+                    "tm.random",
+                )
+        return made
+
+    return call
 
 
 def _frozen_draw(function: Any, kind: str) -> Any:

@@ -22,7 +22,9 @@ def call(hook: str, args: list[Any], place: ast.AST) -> Any:
     function = ast.copy_location(ast.Constant(_MARK + hook), place)
     for arg in args:
         if not hasattr(arg, "lineno"):
-            ast.fix_missing_locations(ast.copy_location(arg, place))
+            ast.copy_location(arg, place)
+            if not isinstance(arg, ast.Constant):
+                ast.fix_missing_locations(arg)
     return ast.copy_location(ast.Call(function, args, []), place)
 
 

@@ -30,7 +30,7 @@ from .scopes import (
     asks_for_its_frame,
     bound_names,
     can_be_moved,
-    inner_names,
+    names_of,
     reads,
 )
 
@@ -60,15 +60,10 @@ class Scope:
 
 def scope_of(names: set[str], shared: set[str], body: Sequence[ast.AST]) -> Scope:
     """The scope of a function with this body, nothing of it rewritten yet."""
-    declared = {
-        name
-        for statement in body
-        for part in ast.walk(statement)
-        if isinstance(part, ast.Global)
-        for name in part.names
-    }
-    inner = inner_names(body) & names
-    return Scope(names, shared, declared, inner, reads(body), asks_for_its_frame(body))
+    found = names_of(body)
+    stays = asks_for_its_frame(body, found.reads)
+    inner = found.nonlocal_ & names
+    return Scope(names, shared, found.global_, inner, found.reads, stays)
 
 
 class FlowRewriter(ExpressionRewriter):

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 OUTCOME = "tracemill outcome"  # names that no program can have
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -33,7 +33,7 @@ def leaving(statements: Iterable[ast.AST]) -> frozenset[str]:
             found.add("continue")
         elif isinstance(at, _LOOPS):
             found |= leaving(at.body) & {"return"} | leaving(at.orelse)
-        elif not isinstance(at, _SCOPES):
+        elif not isinstance(at, (ast.expr, *_SCOPES)):  # statements are in statements alone
             found |= leaving(ast.iter_child_nodes(at))
     return frozenset(found)
 

@@ -196,6 +196,21 @@ def is_generator(thing: object) -> bool:
     )
 
 
+def state_of(generator: Any) -> Any:
+    """Where one of NumPy's generators stands."""
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state()
+    return generator.bit_generator.state
+
+
+def set_state(generator: Any, state: Any) -> None:
+    """Put it there."""
+    if isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.bit_generator.state = state
+
+
 @functools.cache
 def _random_table() -> dict[Any, Callable[..., Any]]:
     functions = {name: getattr(np.random, name) for name in np.random.__all__}

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -68,27 +69,37 @@ def parameter_names(args: ast.arguments) -> set[str]:
     return {arg.arg for arg in every if arg is not None}
 
 
-def inner_names(body: Iterable[ast.AST]) -> set[str]:
-    """Names that functions inside the block declare nonlocal."""
-    return {
-        name
-        for statement in body
-        for part in ast.walk(statement)
-        if isinstance(part, ast.Nonlocal)
-        for name in part.names
-    }
+@dataclass
+class Names:
+    """Of a block, functions inside included: how often each is read, and those that are declared
+    global and nonlocal."""
+
+    reads: Counter[str] = field(default_factory=Counter)
+    global_: set[str] = field(default_factory=set)
+    nonlocal_: set[str] = field(default_factory=set)
+
+
+def names_of(nodes: Iterable[ast.AST]) -> Names:
+    """All in one walk."""
+    found = Names()
+    for node in nodes:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name):
+                if not isinstance(part.ctx, ast.Store):
+                    found.reads[part.id] += 1
+            elif isinstance(part, ast.AugAssign):
+                if isinstance(part.target, ast.Name):
+                    found.reads[part.target.id] += 1
+            elif isinstance(part, ast.Global):
+                found.global_.update(part.names)
+            elif isinstance(part, ast.Nonlocal):
+                found.nonlocal_.update(part.names)
+    return found
 
 
 def reads(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each name is read, functions inside included."""
-    found: Counter[str] = Counter()
-    for node in nodes:
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
-                found[part.id] += 1
-            elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
-                found[part.target.id] += 1
-    return found
+    return names_of(nodes).reads
 
 
 def own_parts(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -123,7 +134,10 @@ def is_expression_movable(*nodes: ast.expr) -> bool:
     )
 
 
-def asks_for_its_frame(body: Sequence[ast.AST]) -> bool:
-    """Whether a function looks at its local variables as a whole."""
+def asks_for_its_frame(body: Sequence[ast.AST], read: Mapping[str, int]) -> bool:
+    """Whether a function looks at its local variables as a whole. read: names that are read in
+    it, functions inside included."""
     names = FRAME_CALLS - {"super", "globals"}
+    if names.isdisjoint(read):
+        return False
     return any(isinstance(part, ast.Name) and part.id in names for part in own_parts(body))

@@ -61,7 +61,7 @@ def _rewrite(code: CodeType, hooks: Mapping[str, Any]) -> CodeType | None:
         made
         for statement in module.body
         if _first_line(statement) <= code.co_firstlineno <= (statement.end_lineno or 0)
-        for made in _matching(code, *_compiled(code, statement, hooks))
+        for made in _matching(code, *_compiled(code, module, statement, hooks))
     ]
     if len(candidates) > 1:
         candidates = [made for made in candidates if _stretch(made) == _stretch(code)]
@@ -102,14 +102,18 @@ def is_inside_try(filename: str, line: int) -> bool:
 
 
 def _compiled(
-    code: CodeType, statement: ast.stmt, hooks: Mapping[str, Any]
+    code: CodeType, module: ast.Module, statement: ast.stmt, hooks: Mapping[str, Any]
 ) -> tuple[CodeType, CodeType]:
-    """A statement as it is written, and with hooks."""
+    """A statement as it is written, and with hooks. What a module imports decides which
+    instructions call it, so its imports stand before what is written."""
     found = _STATEMENTS.get(id(statement))
     if found is None:
-        written = _code_of([statement], code)
+        imports = [s for s in module.body if isinstance(s, ast.Import | ast.ImportFrom)]
+        written = _code_of([*imports, statement], code)
         changed = Rewriter().visit(statement)
         body = changed if isinstance(changed, list) else [changed]
+        for part in body:
+            ast.fix_missing_locations(part)
         found = statement, written, with_hooks(_code_of(body, code), hooks)
         _STATEMENTS[id(statement)] = found
     return found[1:]
@@ -117,7 +121,7 @@ def _compiled(
 
 def _code_of(body: list[ast.stmt], like: CodeType) -> CodeType:
     """Statements compiled as those of the file that `like` is from."""
-    tree = ast.fix_missing_locations(ast.Module(body, []))
+    tree = ast.Module(body, [])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         future = like.co_flags & _ANNOTATIONS

@@ -13,6 +13,7 @@ Not here: calls and constructors (callee.py), attributes (attribute_methods.py),
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.source import is_library_file
-from ..tracing.state import current
+from ..tracing.state import current, fail
 from ..tracing.tensor import TracedArray, TracedScalar
 from . import python_functions
 from .callee import callee
@@ -37,6 +38,7 @@ _PLAIN: frozenset[type] = frozenset((
 ))  # fmt: skip
 _NUMBERS = (TracedNumber, TracedSize)  # leave it to the other operand
 _OF_NUMPY = (TracedArray, TracedScalar, np.ndarray)
+_TRACED = re.compile(r"<traced [^<>]*>")  # in a text that was made while tracing
 _SEQUENCES = (list, tuple, str, bytes, bytearray)  # + and * of these come last
 
 BINARY: Mapping[str, Operation] = {
@@ -94,6 +96,8 @@ def _two_sided(operation: Operation, forward: str, reflected: str) -> Operation:
     def apply(left: Any, right: Any) -> Any:
         kinds = type(left), type(right)
         if kinds[0] in _PLAIN and kinds[1] in _PLAIN or current() is None:
+            if kinds[0] is str and forward in _ORDERED:
+                _check_text(left, right)
             return operation(left, right)
         mine, theirs = method_of(kinds[0], forward), method_of(kinds[1], reflected)
         if mine is None and theirs is None:
@@ -110,6 +114,19 @@ def _two_sided(operation: Operation, forward: str, reflected: str) -> Operation:
         return operation(left, right)  # which says what does not fit
 
     return apply
+
+
+def _check_text(text: str, other: Any) -> None:
+    """Refuse to compare a text that was made of a value of the run: it has none of its digits."""
+    for part in (text, other):
+        found = _TRACED.search(part) if type(part) is str else None
+        if found is not None and current() is not None:
+            raise fail(
+                "TM102",
+                f"a text made of {found[0]} is compared, which is known only when the compiled "
+                "function runs",
+                hint="compare the value itself, or compare in a function that tm.host_call calls",
+            )
 
 
 def _goes_first(kinds: tuple[type, type], forward: str, reflected: str) -> bool:
@@ -200,6 +217,8 @@ def contains(item: Any, items: Any) -> Any:
     """``item in items``"""
     kind = type(items)
     if kind in _PLAIN or current() is None:
+        if type(item) is str:
+            _check_text(item, items)
         return item in items
     if method_of(kind, "__contains__") is not None:
         return _truth(user_call(items, "__contains__", item))

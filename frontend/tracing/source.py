@@ -13,6 +13,7 @@ import linecache
 import os
 import site
 import sys
+from bisect import bisect_right
 from types import CodeType, FrameType, FunctionType
 
 import numpy as np
@@ -38,6 +39,8 @@ _COMPILED_PACKAGES: set[str] = set()
 # Code objects of different files may be equal, so they are told apart by identity and kept alive.
 _PLACES: dict[tuple[int, int], Location] = {}
 _OURS: dict[int, tuple[bool, CodeType]] = {}
+_LINES: dict[int, tuple[list[int], list[int | None], CodeType]] = {}
+_LONG = 4096  # bytes of code
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
@@ -67,10 +70,26 @@ def user_location() -> Location | None:
         if len(_PLACES) > 100_000:
             _PLACES.clear()
             _OURS.clear()
+            _LINES.clear()
         code = frame.f_code
         _OURS.setdefault(id(code), (False, code))
-        place = _PLACES[key] = Location(code.co_filename, frame.f_lineno, code.co_name)
+        place = _PLACES[key] = Location(code.co_filename, _line(frame), code.co_name)
     return place
+
+
+def _line(frame: FrameType) -> int:
+    """The line a frame is at. Python looks it up from the beginning of the code, so the lines of
+    a long function are kept in a table."""
+    code = frame.f_code
+    if len(code.co_code) < _LONG:
+        return frame.f_lineno
+    known = _LINES.get(id(code))
+    if known is None:
+        stretches = list(code.co_lines())
+        known = [begin for begin, _, _ in stretches], [line for _, _, line in stretches], code
+        _LINES[id(code)] = known
+    begins, lines, _ = known
+    return lines[bisect_right(begins, frame.f_lasti) - 1] or code.co_firstlineno
 
 
 def source_line(location: Location | None) -> str:

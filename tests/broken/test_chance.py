@@ -1,8 +1,13 @@
-"""Draws of generators from outside are refused however the generator is reached; generators that a
-function makes from a seed draw what they draw in NumPy."""
+"""Generators from outside are drawn from by every run, however they are reached; those that a
+function makes from a seed draw what they draw in NumPy, and without a seed they are refused.
+
+Not here: the methods (tests/compiled/test_draws_of_numpy.py).
+"""
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +15,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.intercept.numpy_functions import set_state, state_of
 
 pytestmark = pytest.mark.cpu
 
@@ -32,7 +38,7 @@ def enclosed() -> Callable[[Any], Any]:
     return lambda x: x + own.standard_normal(x.shape)
 
 
-FROZEN: dict[str, Callable[[Any], Any]] = {
+OUTSIDE: dict[str, Callable[[Any], Any]] = {
     "global": lambda x: x + GENERATOR.random(3),
     "size of an axis": lambda x: x + GENERATOR.normal(0, 1, size=x.shape[1]),
     "size of the array": lambda x: x + GENERATOR.normal(size=x.shape),
@@ -40,13 +46,47 @@ FROZEN: dict[str, Callable[[Any], Any]] = {
     "state": lambda x: x + STATE.rand(3),
     "state, normal": lambda x: x + STATE.normal(size=x.shape),
     "enclosed": enclosed(),
-    "attribute": Layer().noisy,
+    "attribute": lambda x: LAYER.noisy(x),
     "item": lambda x: x + HELD["rng"][0].random(3),
     "handed on": lambda x: x + sum(map(GENERATOR.normal, [1.0, 2.0])),
+}
+FROZEN: dict[str, Callable[[Any], Any]] = {
     "unseeded state": lambda x: x + np.random.RandomState().rand(3),
     "unseeded bits": lambda x: x + np.random.Generator(np.random.PCG64()).random(3),
     "unseeded": lambda x: x + np.random.default_rng().random(3),
 }
+
+
+LAYER = Layer()
+EVERY = [GENERATOR, LAYER.rng, STATE]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_every_run_draws_what_numpy_draws(name: str) -> None:
+    function = OUTSIDE[name]
+    compiled = tm.jit(function)
+    own = inspect.getclosurevars(function).nonlocals.get("own")
+    every = [*EVERY, *([] if own is None else [own])]
+    for _ in range(3):
+        before = copy.deepcopy(every)
+        want = function(X)
+        after = copy.deepcopy(every)
+        for generator, was in zip(every, before):
+            set_state(generator, state_of(was))
+        np.testing.assert_array_equal(compiled(X), want)
+        assert repr([state_of(g) for g in every]) == repr([state_of(g) for g in after])
+    assert len(compiled.explain_recompiles()) == 1
+
+
+def test_draws_of_code_without_source_are_refused() -> None:
+    for text in ("x + rng.random(3)", "x + held[0].normal(size=3)"):
+        for rng in (np.random.default_rng(0), np.random.RandomState(0)):
+            names: dict[str, Any] = {"rng": rng, "held": [rng]}
+            function = eval(f"lambda x: {text}", names)
+            before = repr(state_of(rng))
+            with pytest.raises(TypeError, match=r"\[TM106\](.|\n)*source is not at hand"):
+                tm.jit(function)(X)
+            assert repr(state_of(rng)) == before
 
 
 @pytest.mark.parametrize("name", FROZEN)
@@ -57,9 +97,13 @@ def test_a_draw_that_would_be_frozen_is_refused(name: str) -> None:
             compiled(X)
 
 
-def test_a_generator_that_is_an_argument_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"\[TM106\](.|\n)*frozen"):
-        tm.jit(lambda x, rng: x + rng.random(3))(X, np.random.default_rng(1))
+def test_a_generator_that_is_an_argument() -> None:
+    compiled = tm.jit(lambda x, rng: x + rng.random(3))
+    mine, numpys = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(X, mine), X + numpys.random(3))
+    other, numpys = np.random.default_rng(2), np.random.default_rng(2)
+    np.testing.assert_array_equal(compiled(X, other), X + numpys.random(3))
 
 
 SEEDED: dict[str, Callable[[Any], Any]] = {

@@ -167,3 +167,15 @@ def test_what_a_file_says_by_now_is_not_the_source_of_what_was_loaded_from_it(
     linecache.checkcache()
     assert tm.jit(module.f)(0.0) == 1
     assert tm.jit(module.g)(3.0) == 6
+
+
+def test_lines_of_a_long_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of code so long that its lines are kept in a table."""
+    count = 700
+    steps = "".join(f"    x = (x +\n         {i}.5)\n\n" for i in range(count))
+    (tmp_path / "long_function.py").write_text(f"def f(x):\n{steps}    return x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    function = importlib.import_module("long_function").f
+    graph = tm.jit(function).lower(np.ones(3)).graph
+    lines = [node.location.line for node in graph.nodes if node.op.name == "add"]
+    assert lines == [2 + 3 * i for i in range(count)]

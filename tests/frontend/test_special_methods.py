@@ -223,3 +223,26 @@ def test_a_traced_value_is_not_kept_by_setattr() -> None:
 
 def test_a_callable_that_is_equal_to_everything() -> None:
     check(lambda x, f: f(x), lambda: (np.arange(3.0), own.Same()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x if str(x[0]) == "1.0" else -x,
+        lambda x: x if f"{x.sum()} in all" != "3.0 in all" else -x,
+        lambda x: x * ("1" in f"{x[0]}"),
+        lambda x: x * (f"{x[0]}" in ["1.0", "2.0"]),
+        lambda x: x * ("a" < str(x[1]) < "b"),
+    ],
+)
+def test_the_text_of_a_value_of_the_run_is_not_compared(function: Function) -> None:
+    with pytest.raises(TypeError, match=r"TM102(.|\n)*a text made of <traced (.|\n)*host_call"):
+        tm.jit(function)(np.ones(3))
+    function(np.ones(3))
+
+
+def test_other_texts_are() -> None:
+    compiled = tm.jit(lambda x, mode: x * 2 if mode == "twice" or f"{x.ndim}" == "2" else x)
+    np.testing.assert_array_equal(compiled(np.ones(3), "twice"), [2, 2, 2])
+    np.testing.assert_array_equal(compiled(np.ones(3), "<traced"), [1, 1, 1])
+    np.testing.assert_array_equal(compiled(np.ones((1, 1)), "once"), [[2]])
