@@ -22,11 +22,12 @@ from ..numpy.selection import Selection
 from ..tracing.access import Access, HeldObject
 from ..tracing.capture import capture
 from ..tracing.paths import CONTAINERS
-from ..tracing.source import is_library_file
+from ..tracing.source import is_library_file, runs_intercepted
 from ..tracing.state import Trace, current, stored_outside
 from ..tracing.tensor import TracedArray, TracedScalar
 from .callee import callee
-from .special_methods import IN_PLACE, held_by, method_of, user_call
+from .special_methods import IN_PLACE
+from .user_methods import held_by, method_of, user_call
 
 _ARRAYS: frozenset[type] = frozenset((TracedArray, Selection, Cut))
 
@@ -120,7 +121,7 @@ def _cached(trace: Trace, owner: Any, name: str, function: Any) -> Any:
 
 def _is_user_function(function: Any) -> bool:
     code = getattr(function, "__code__", None)
-    return code is not None and not is_library_file(code.co_filename)
+    return code is not None and runs_intercepted(code)
 
 
 def store_attribute(value: Any, owner: Any, name: str) -> None:

@@ -23,7 +23,7 @@ from ..numpy import calling
 from ..numpy.alternatives import has_advice
 from ..numpy.names import is_special
 from ..tracing.access import Access, CellContent, GlobalName, HeldObject
-from ..tracing.source import is_library_file
+from ..tracing.source import runs_intercepted
 from ..tracing.state import Trace, current, fail
 from . import numpy_functions, python_functions
 from .bytecode import cell_writes, global_reads
@@ -149,7 +149,7 @@ def _stand_in(function: Any, trace: Trace) -> Any:
     if module.split(".")[0] == "numpy" and callable(function):
         return numpy_unsupported(function)
     call = getattr(kind, "__call__", None)  # noqa: B004  the method itself is wanted
-    if type(call) is types.FunctionType and not is_library_file(call.__code__.co_filename):
+    if type(call) is types.FunctionType and runs_intercepted(call.__code__):
         return types.MethodType(callee(call), function)
     if kind is functools._lru_cache_wrapper:
         return callee(function.__wrapped__)
@@ -172,7 +172,7 @@ def user_function(function: types.FunctionType, trace: Trace) -> Any:
     code = function.__code__
     if is_rewritten(code):
         return function
-    if is_library_file(code.co_filename):
+    if not runs_intercepted(code):
         if (function.__module__ or "").split(".")[0] == "numpy":
             return numpy_unsupported(function)
         return numpy_unsupported(function) if is_special(function) else function
@@ -328,13 +328,16 @@ def _compiled(function: Any, trace: Trace) -> Any:
 
 def _constructor(kind: Any) -> Any:
     """A class of the user: its __init__ runs intercepted."""
+    makes = type(kind).__call__
+    if type(makes) is types.FunctionType and runs_intercepted(makes.__code__):
+        return types.MethodType(callee(makes), kind)  # of a metaclass
     init = kind.__init__
     after = getattr(kind, "__post_init__", None)
     if type(after) is types.FunctionType and kind.__new__ is object.__new__:
         return _dataclass(kind, after)
     plain = (
         type(init) is types.FunctionType
-        and not is_library_file(init.__code__.co_filename)
+        and runs_intercepted(init.__code__)
         and init.__code__.co_filename != "<string>"
         and kind.__new__ is object.__new__
         and type(kind).__call__ is type.__call__

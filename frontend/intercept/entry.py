@@ -10,11 +10,11 @@ from typing import Any
 
 from ..tracing.source import take_for_user_code
 from ..tracing.state import Trace
-from . import attributes, special_methods
+from . import attributes, python_builtins
 from .callee import callee, set_hooks
 from .hooks import HOOKS
 
-set_hooks(HOOKS, {**special_methods.STAND_INS, **attributes.STAND_INS})
+set_hooks(HOOKS, {**python_builtins.STAND_INS, **attributes.STAND_INS})
 
 
 def intercepted(function: Callable[..., Any], trace: Trace) -> Callable[..., Any]:

@@ -29,7 +29,9 @@ from .attributes import (
     store_attribute,
 )
 from .callee import callee
-from .special_methods import IN_PLACE, OPERATORS, context, iterated, user_call
+from .iteration import context, iterated
+from .special_methods import IN_PLACE, OPERATORS
+from .user_methods import user_call
 
 _NAMED = (TracedArray, TracedScalar, TracedNumber)
 

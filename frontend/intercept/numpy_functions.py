@@ -13,15 +13,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from ..loading import load
 from ..numpy import calling, creation, ranges
 from ..numpy.dispatch import DISPATCH, FUNCTIONS, handler_of
 from ..numpy.operands import is_traced
 from ..numpy.unsized import Unsized
 from ..tracing.integer import TracedSize
+from ..tracing.source import runs_intercepted
 from ..tracing.state import current, fail, running
 from ..tracing.tensor import fresh
 
@@ -67,6 +70,11 @@ def numpy_ufunc(ufunc: np.ufunc) -> Callable[..., Any]:
     """The stand-in for a ufunc."""
 
     def call(*args: Any, **keywords: Any) -> Any:
+        for item in args:
+            override = getattr(type(item), "__array_ufunc__", None)
+            if type(override) is FunctionType and runs_intercepted(override.__code__):
+                intercepted = load("intercept.callee").callee(override)
+                return intercepted(item, ufunc, "__call__", *args, **keywords)
         if has_arrays(args) or (keywords and has_arrays(keywords.values())):
             return DISPATCH.ufunc(ufunc, "__call__", args, keywords)
         return as_constant(ufunc(*args, **keywords))

@@ -21,7 +21,8 @@ from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.state import current
 from ..tracing.tensor import TracedArray, TracedScalar
-from .special_methods import OPERATORS, user_call
+from .special_methods import OPERATORS
+from .user_methods import user_call
 
 Block = Callable[..., Any]
 _BOOLS = (bool, TracedNumber)

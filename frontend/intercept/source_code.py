@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 import warnings
 from collections.abc import Mapping
 from types import CodeType, FunctionType
@@ -76,6 +77,9 @@ def _first_line(statement: ast.stmt) -> int:
 
 def _parsed(filename: str) -> ast.Module | None:
     """The syntax tree of a file, parsed again when its text has changed."""
+    if filename.startswith("<frozen "):  # a part of Python whose text is beside it
+        module_of = sys.modules.get(filename[len("<frozen ") : -1])
+        filename = getattr(module_of, "__file__", None) or filename
     lines = linecache.getlines(filename)
     if not lines:
         return None

@@ -1,20 +1,15 @@
-"""Special methods of the user's classes: what Python calls by itself runs intercepted, too.
+"""Operators in intercepted code: Python's, which follow its protocol where one of the classes has
+a special method that is the user's.
 
-``a + b`` calls ``type(a).__add__``, ``len(a)`` its ``__len__``, a loop its ``__iter__``: such a
-method reads globals, attributes and arrays, and chooses and repeats, as any function does. The
-hooks here follow Python's protocols where one of the classes has such a method, and are
-Python's operators and builtins where none has.
-
-Invariants: outside a trace, and for classes of Python, NumPy and libraries, nothing is changed.
-Not here: calls and constructors (callee.py), attributes (attribute_methods.py), truth
-(plain_flow.py).
+Invariants: operands are asked in Python's order; what none of them answers is Python's error.
+Not here: the methods (user_methods.py), builtins (python_builtins.py).
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -22,20 +17,15 @@ import numpy as np
 
 from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
-from ..tracing.source import is_library_file
+from ..tracing.operators import REFLECTED, UFUNCS
 from ..tracing.state import current, fail
 from ..tracing.tensor import TracedArray, TracedScalar
-from . import python_functions
 from .callee import callee
+from .iteration import is_iterated, iterated
+from .user_methods import PLAIN, held_by, method_of, user_call
 
 Operation = Callable[[Any, Any], Any]
 
-# Classes that have no such methods, the frequent ones: others are looked at.
-_PLAIN: frozenset[type] = frozenset((
-    TracedArray, TracedScalar, TracedNumber, TracedSize, np.ndarray, np.float64, np.float32,
-    np.int64, np.bool_, int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset,
-    range, slice, type(None),
-))  # fmt: skip
 _NUMBERS = (TracedNumber, TracedSize)  # leave it to the other operand
 _OF_NUMPY = (TracedArray, TracedScalar, np.ndarray)
 _TRACED = re.compile(r"<traced [^<>]*>")  # in a text that was made while tracing
@@ -62,45 +52,21 @@ _COMPARISONS: Mapping[str, Operation] = {
     "Eq": operator.eq, "NotEq": operator.ne,
 }  # fmt: skip
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_ORDERED = frozenset(f"__{name}__" for name in _MIRRORED)
+OF_OPERATORS = {**BINARY, **_COMPARISONS, **_UNARY}
 
 
-def method_of(kind: type, name: str) -> FunctionType | None:
-    """The special method of a class, if it is a function of the user's."""
-    if kind in _PLAIN:
-        return None
-    found = held_by(kind, name)
-    own = type(found) is FunctionType and not is_library_file(found.__code__.co_filename)
-    return found if own else None
-
-
-def held_by(kind: type, name: str) -> Any:
-    """What a class, or one it is made of, holds under a name; None where none does."""
-    for base in kind.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return None
-
-
-def user_call(owner: Any, name: str, *args: Any) -> Any:
-    """What the user's special method of this name gives; NotImplemented where there is none."""
-    method = None if current() is None else method_of(type(owner), name)
-    return NotImplemented if method is None else callee(method)(owner, *args)
-
-
-# -- operators
-
-
-def _two_sided(operation: Operation, forward: str, reflected: str) -> Operation:
+def two_sided(operation: Operation, forward: str, reflected: str) -> Operation:
     """An operator that asks both operands. forward, reflected: names of special methods."""
 
     def apply(left: Any, right: Any) -> Any:
         kinds = type(left), type(right)
-        if kinds[0] in _PLAIN and kinds[1] in _PLAIN or current() is None:
+        if kinds[0] in PLAIN and kinds[1] in PLAIN or current() is None:
             if kinds[0] is str and forward in _ORDERED:
                 _check_text(left, right)
             return operation(left, right)
         mine, theirs = method_of(kinds[0], forward), method_of(kinds[1], reflected)
-        if mine is None and theirs is None:
+        if mine is None and theirs is None and not any(map(_overrides, kinds)):
             return operation(left, right)
         steps = [(forward, mine, left, right), (reflected, theirs, right, left)]
         if _goes_first(kinds, forward, reflected):
@@ -146,10 +112,18 @@ def _asked(name: str, method: FunctionType | None, owner: Any, other: Any) -> An
     if method is not None:
         return callee(method)(owner, other)
     kind = type(owner)
+    if _overrides(type(other)) and (kind in _OF_NUMPY or _overrides(kind)) or _overrides(kind):
+        operands = (owner, other) if name not in REFLECTED else (other, owner)
+        return callee(UFUNCS[name])(*operands) if name in UFUNCS else NotImplemented
     if kind in _NUMBERS or kind in _OF_NUMPY and _defers_to(other, kind is TracedScalar):
         return NotImplemented
     found = getattr(type(owner), name, None)
     return NotImplemented if found is None else found(owner, other)
+
+
+def _overrides(kind: type) -> bool:
+    """Whether a class of the user's says what ufuncs do of it."""
+    return method_of(kind, "__array_ufunc__") is not None
 
 
 def _defers_to(other: Any, is_number: bool) -> bool:
@@ -162,9 +136,6 @@ def _defers_to(other: Any, is_number: bool) -> bool:
     return is_number and not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__"))
 
 
-_ORDERED = frozenset(f"__{name}__" for name in _MIRRORED)
-
-
 def _name(operation: Any) -> str:
     name: str = operation.__name__
     return name.strip("_")
@@ -172,6 +143,8 @@ def _name(operation: Any) -> str:
 
 def _unequal(left: Any, right: Any) -> Any:
     """``left != right``: by `__eq__` where a class has no `__ne__`."""
+    if type(left) in PLAIN and type(right) in PLAIN:
+        return _not_equal(left, right)
     for owner, other in ((left, right), (right, left)):
         kind = type(owner)
         if (
@@ -181,7 +154,10 @@ def _unequal(left: Any, right: Any) -> Any:
             made = user_call(owner, "__eq__", other)
             if made is not NotImplemented:
                 return _truth(made, negated=True)
-    return _two_sided(operator.ne, "__ne__", "__ne__")(left, right)
+    return _not_equal(left, right)
+
+
+_not_equal = two_sided(operator.ne, "__ne__", "__ne__")
 
 
 def _in_place(operation: Operation, otherwise: Operation) -> Operation:
@@ -189,7 +165,7 @@ def _in_place(operation: Operation, otherwise: Operation) -> Operation:
 
     def apply(left: Any, right: Any) -> Any:
         kind = type(left)
-        if kind in _PLAIN and type(right) in _PLAIN or current() is None:
+        if kind in PLAIN and type(right) in PLAIN or current() is None:
             return operation(left, right)
         made = user_call(left, name, right)
         if made is not NotImplemented:
@@ -205,7 +181,7 @@ def _one_sided(operation: Callable[..., Any], name: str) -> Callable[..., Any]:
     """An operator or builtin that asks its first operand."""
 
     def apply(item: Any, *rest: Any) -> Any:
-        if type(item) in _PLAIN:
+        if type(item) in PLAIN:
             return operation(item, *rest)
         made = user_call(item, name, *rest)
         return operation(item, *rest) if made is NotImplemented else made
@@ -216,7 +192,7 @@ def _one_sided(operation: Callable[..., Any], name: str) -> Callable[..., Any]:
 def contains(item: Any, items: Any) -> Any:
     """``item in items``"""
     kind = type(items)
-    if kind in _PLAIN or current() is None:
+    if kind in PLAIN or current() is None:
         if type(item) is str:
             _check_text(item, items)
         return item in items
@@ -245,77 +221,10 @@ def _truth(item: Any, negated: bool = False) -> Any:
     return not made if type(made) is bool else operator.xor(made, True)
 
 
-# -- items and iteration
-
-
-def is_iterated(items: Any) -> bool:
-    """Whether a loop over it calls methods of the user's."""
-    kind = type(items)
-    if kind in _PLAIN or current() is None:
-        return False
-    if method_of(kind, "__iter__") is not None or method_of(kind, "__next__") is not None:
-        return True
-    return not hasattr(kind, "__iter__") and method_of(kind, "__getitem__") is not None
-
-
-def iterated(items: Any) -> Any:
-    """What a loop over an object of the user's runs over."""
-    if not is_iterated(items):
-        return items
-    kind = type(items)
-    if not hasattr(kind, "__iter__"):
-        return _by_number(items)
-    made = user_call(items, "__iter__")
-    if made is NotImplemented:
-        made = iter(items)
-    return made if method_of(type(made), "__next__") is None else _by_next(made)
-
-
-def _by_number(items: Any) -> Iterator[Any]:
-    at = 0
-    while True:
-        try:
-            found = user_call(items, "__getitem__", at)
-        except IndexError:
-            return
-        yield found
-        at += 1
-
-
-def _by_next(items: Any) -> Iterator[Any]:
-    while True:
-        try:
-            found = user_call(items, "__next__")
-        except StopIteration:
-            return
-        yield found
-
-
-class Context:
-    """Stands for a context manager of the user's in a ``with`` statement."""
-
-    def __init__(self, manager: Any) -> None:
-        self.manager = manager
-
-    def __enter__(self) -> Any:
-        return user_call(self.manager, "__enter__")
-
-    def __exit__(self, *problem: Any) -> Any:
-        return user_call(self.manager, "__exit__", *problem)
-
-
-def context(manager: Any) -> Any:
-    """What a ``with`` statement enters."""
-    kind = type(manager)
-    if current() is None or None in (method_of(kind, "__enter__"), method_of(kind, "__exit__")):
-        return manager
-    return Context(manager)
-
-
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **{name: _two_sided(f, f"__{_name(f)}__", f"__r{_name(f)}__") for name, f in BINARY.items()},
+    **{name: two_sided(f, f"__{_name(f)}__", f"__r{_name(f)}__") for name, f in BINARY.items()},
     **{
-        name: _two_sided(f, f"__{_name(f)}__", f"__{_MIRRORED[_name(f)]}__")
+        name: two_sided(f, f"__{_name(f)}__", f"__{_MIRRORED[_name(f)]}__")
         for name, f in _COMPARISONS.items()
     },
     **{name: _one_sided(f, f"__{_name(f)}__") for name, f in _UNARY.items()},
@@ -324,65 +233,3 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "NotIn": lambda item, items: _truth(contains(item, items), negated=True),
 }
 IN_PLACE = {name: _in_place(f, OPERATORS[name]) for name, f in _IN_PLACE.items()}
-
-
-def _asking(function: Any, name: str) -> Callable[..., Any]:
-    """A builtin whose first argument may have a special method for it."""
-    otherwise = python_functions.REPLACEMENTS.get(function, function)
-
-    def call(*args: Any, **named: Any) -> Any:
-        if args and type(args[0]) not in _PLAIN:
-            made = user_call(args[0], name, *args[1:], *named.values())
-            if made is not NotImplemented:
-                return otherwise(made) if function in _CONVERSIONS else made
-        return otherwise(*args, **named)
-
-    return call
-
-
-def _over(function: Any) -> Callable[..., Any]:
-    """A builtin that runs over its arguments."""
-    otherwise = python_functions.REPLACEMENTS.get(function, function)
-
-    def call(*args: Any, **named: Any) -> Any:
-        return otherwise(*[iterated(arg) for arg in args], **named)
-
-    return call
-
-
-def _next(items: Any, *default: Any) -> Any:
-    try:
-        made = user_call(items, "__next__")
-    except StopIteration:
-        if not default:
-            raise
-        return default[0]
-    return next(items, *default) if made is NotImplemented else made
-
-
-def _power(base: Any, exponent: Any, *modulus: Any) -> Any:
-    if modulus:
-        return python_functions.traced_pow(base, exponent, *modulus)
-    return OPERATORS["Pow"](base, exponent)
-
-
-_CONVERSIONS = (int, float, complex)
-STAND_INS: dict[Any, Callable[..., Any]] = {
-    **{
-        function: _asking(function, f"__{function.__name__}__")
-        for function in (len, abs, round, reversed, *_CONVERSIONS)
-    },
-    **{
-        function: _over(function)
-        for function in (list, tuple, set, frozenset, zip, enumerate, iter, min, max, sum, any, all)
-    },
-    next: _next,
-    divmod: _two_sided(divmod, "__divmod__", "__rdivmod__"),
-    pow: _power,
-    **{
-        getattr(operator, name): OPERATORS[kind]
-        for kind, operation in {**BINARY, **_COMPARISONS, **_UNARY}.items()
-        for name in (_name(operation), operation.__name__)
-        if hasattr(operator, name)
-    },
-}

@@ -23,6 +23,12 @@ _COMPARISON = {
     "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
 _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+# By the name of the special method; a reflected one has its operands the other way round.
+UFUNCS = {
+    **{f"__{name}__": ufunc for name, ufunc in {**_BINARY, **_COMPARISON}.items()},
+    **{f"__r{name}__": ufunc for name, ufunc in _BINARY.items()},
+}
+REFLECTED = frozenset(f"__r{name}__" for name in _BINARY)
 _FOREIGN = frozenset((str, bytes, dict, set, type(None)))
 
 

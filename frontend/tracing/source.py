@@ -8,12 +8,14 @@ Not here: printing of errors.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import os
 import site
 import sys
 from bisect import bisect_right
+from collections.abc import Mapping
 from types import CodeType, FrameType, FunctionType
 
 import numpy as np
@@ -36,6 +38,9 @@ _LIBRARY_FOLDERS = tuple(
     for path in (os.path.dirname(os.__file__), *site.getsitepackages())
 )
 _COMPILED_PACKAGES: set[str] = set()
+_CALLING_BACK = frozenset((
+    contextlib.__file__, functools.__file__, Mapping.get.__code__.co_filename,
+))  # fmt: skip
 # Code objects of different files may be equal, so they are told apart by identity and kept alive.
 _PLACES: dict[tuple[int, int], Location] = {}
 _OURS: dict[int, tuple[bool, CodeType]] = {}
@@ -51,7 +56,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
         known = _OURS.get(id(code))
         if known is None:
             name = code.co_filename
-            ours = name.startswith(OWN_FOLDERS) or name.startswith("<frozen")
+            ours = name.startswith((*OWN_FOLDERS, "<frozen")) or name in _CALLING_BACK
             known = _OURS[id(code)] = ours, code
         if not known[0]:
             return frame
@@ -105,6 +110,13 @@ def is_library_file(filename: str) -> bool:
         return True
     place = os.path.realpath(filename)
     return place.startswith(_LIBRARY_FOLDERS) and not place.startswith(tuple(_COMPILED_PACKAGES))
+
+
+def runs_intercepted(code: CodeType) -> bool:
+    """Whether a function of Python is called as one of the user's: theirs, and those of the
+    standard library that call the user's methods in their place (mixins of collections.abc,
+    context managers made of generators, orders made of one comparison)."""
+    return code.co_filename in _CALLING_BACK or not is_library_file(code.co_filename)
 
 
 def take_for_user_code(function: object) -> None:
