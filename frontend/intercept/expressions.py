@@ -68,7 +68,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         chained = len(node.ops) > 1 and self.around is not None
         moves = chained and is_expression_movable(*node.comparators[1:])
         self.generic_visit(node)
-        if len(node.ops) == 1 and not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        if len(node.ops) == 1 and not _is_identity(node):
             return call(_operator(node.ops[0]), [node.left, *node.comparators], node)
         if not moves:
             return node
@@ -81,6 +81,13 @@ class ExpressionRewriter(ast.NodeTransformer):
 def _operator(operator: ast.AST) -> str:
     """The name by which hooks know it."""
     return type(operator).__name__
+
+
+def _is_identity(node: ast.Compare) -> bool:
+    """Whether it asks for one object; of a bool, ``is True`` asks for its value."""
+    other = node.comparators[0]
+    of_bool = isinstance(other, ast.Constant) and type(other.value) is bool
+    return isinstance(node.ops[0], ast.Is | ast.IsNot) and not of_bool
 
 
 def _later(value: ast.expr) -> Any:

@@ -9,7 +9,6 @@ Not here: how blocks become functions (flow.py).
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +27,8 @@ Block = Callable[..., Any]
 _BOOLS = (bool, TracedNumber)
 _TRACED = frozenset((TracedArray, TracedScalar, TracedNumber))
 _OPERATORS: Mapping[str, Callable[..., Any]] = {
-    **OPERATORS, "Is": operator.is_, "IsNot": operator.is_not,
+    **OPERATORS, "Is": lambda item, other: is_the(item, other),
+    "IsNot": lambda item, other: negated(is_the(item, other)),
 }  # fmt: skip
 
 
@@ -51,6 +51,13 @@ def asked(test: Any) -> Any:
         raise TypeError(f"__bool__ should return bool, returned {name}")
     made = user_call(test, "__len__")
     return bool(test) if made is NotImplemented else asked(made)
+
+
+def is_the(item: Any, other: Any) -> Any:
+    """``item is other``; a bool of the run is True or False when its value is."""
+    if type(item) is TracedNumber and item.kind is bool and type(other) is bool:
+        return item == other
+    return item is other
 
 
 def branch(
@@ -181,7 +188,7 @@ def _is_traced_number(item: Any) -> bool:
 
 
 HOOKS: Mapping[str, Callable[..., Any]] = {
-    "asked": asked,
+    "asked": asked, "Is": _OPERATORS["Is"], "IsNot": _OPERATORS["IsNot"],
     "branch": branch, "choose": choose, "both": both, "either": either, "negated": negated,
     "chained": chained, "repeat_while": repeat_while, "repeat_for": repeat_for,
     "trips_of": trips_of,

@@ -246,3 +246,19 @@ def test_other_texts_are() -> None:
     np.testing.assert_array_equal(compiled(np.ones(3), "twice"), [2, 2, 2])
     np.testing.assert_array_equal(compiled(np.ones(3), "<traced"), [1, 1, 1])
     np.testing.assert_array_equal(compiled(np.ones((1, 1)), "once"), [[2]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x if bool(x[0] > 0) is True else -x,
+        lambda x: x if (not x[0] > 0) is False else -x,
+        lambda x: x if (x.sum() > 0) is not True else -x,  # which is no bool of Python's
+        lambda x: x * (bool(x[0] > 0) is not False),
+        lambda x: x * (x is not None) + (x.ndim is True),
+    ],
+)
+def test_a_bool_of_the_run_is_true_or_false(function: Function) -> None:
+    compiled = tm.jit(function)
+    for x in (np.array([1.0, 2.0]), np.array([-1.0, 2.0])):
+        np.testing.assert_array_equal(compiled(x), function(x))

@@ -18,13 +18,9 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from called_from_pools import standardised
 
 pytestmark = pytest.mark.cpu
-
-
-@tm.jit
-def standardised(x: Any) -> Any:
-    return (x - x.mean()) / x.std()
 
 
 ROWS = [np.arange(5.0) * k + k for k in range(1, 7)]
@@ -44,7 +40,8 @@ def test_coroutines() -> None:
 
 @pytest.mark.parametrize("prefer", ["threads", "processes"])
 def test_joblib(prefer: str) -> None:
-    same(joblib.Parallel(n_jobs=2, prefer=prefer)(joblib.delayed(standardised)(x) for x in ROWS))
+    parallel = joblib.Parallel(n_jobs=2, prefer=prefer, timeout=120)
+    same(parallel(joblib.delayed(standardised)(x) for x in ROWS))
 
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
@@ -53,7 +50,7 @@ def test_processes(start: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads
         with multiprocessing.get_context(start).Pool(2) as pool:
-            same(pool.map(standardised, ROWS))
+            same(pool.map_async(standardised, ROWS).get(timeout=120))
 
 
 def test_threads() -> None:
