@@ -56,7 +56,7 @@ def asked(test: Any) -> Any:
 def is_the(item: Any, other: Any) -> Any:
     """``item is other``; a bool of the run is True or False when its value is."""
     if type(item) is TracedNumber and item.kind is bool and type(other) is bool:
-        return item == other
+        return operator.eq(item, other)
     return item is other
 
 
