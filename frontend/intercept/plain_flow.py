@@ -9,6 +9,7 @@ Not here: how blocks become functions (flow.py).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
