@@ -21,6 +21,7 @@ from ..compiler.records import dataclass
 from ..intercept.calls_of_hooks import is_moved
 from ..numpy.operands import is_traced
 from ..tracing.source import OWN_FOLDERS, is_library_file
+from ..tracing.state import current
 
 
 class Unbound:
@@ -148,7 +149,9 @@ class _Reached:
             return
         self.seen[id(item)] = item
         self.is_lasting |= _is_unwatched(kind) or (
-            kind.__name__ in _LASTING and not kind.__module__.startswith("tracemill.")
+            kind.__name__ in _LASTING
+            and not kind.__module__.startswith("tracemill.")
+            and not _draws_in_the_run(item)
         )
         if kind is FunctionType:
             self._add_closure(item)
@@ -191,6 +194,14 @@ class _Reached:
             self._add(name, lambda: dict(held), lambda new: _fill_dict(held, new))
             for key, part in list(held.items()):
                 self.add_below(f"{name}.{key}", part)
+
+
+def _draws_in_the_run(item: Any) -> bool:
+    """Whether it is a generator of NumPy's from outside, whose draws are calls by the graph."""
+    trace = current()
+    if trace is None or trace.paths is None or not type(item).__module__.startswith("numpy."):
+        return False
+    return bool(trace.paths.is_captured(item))
 
 
 def _is_unwatched(kind: type) -> bool:

@@ -206,9 +206,10 @@ class Cut(InPlaceOperators, Unsized):
         return Cut(trace, made.value, axes, None if self.view is None else made)
 
     def copy(self, order: str = "C") -> Cut:
-        """The elements as they are now."""
+        """The elements as they are now, in memory of their own."""
         now = self.here()
-        return Cut(now.tracing, now.whole, now.axes)
+        own = fresh(now.tracing, now.whole)
+        return Cut(now.tracing, own.value, now.axes, own)
 
     def taking(self, array: Any) -> Any:
         """``array[self]``, of integers."""
@@ -222,8 +223,8 @@ class Cut(InPlaceOperators, Unsized):
         return fail(
             "TM112",
             "a slice whose bounds are known only when the function runs has a length that is, too",
-            "arithmetic of such slices of the same bounds, sum, mean, min, max, any, all, @, "
-            "np.outer, np.flip, indexing and assignment work on it",
+            "arithmetic of such slices of the same bounds, sum, mean, min, max, argmin, argmax, "
+            "any, all, @, np.outer, np.flip, indexing and assignment work on it",
             "use the whole array, with np.where or a reduction with where=mask",
         )
 
@@ -243,6 +244,9 @@ class Cut(InPlaceOperators, Unsized):
 
     def __getitem__(self, key: Any) -> Any:
         return running().dispatch.cut.getitem(self.here(), key)
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        running().dispatch.cut.setitem(self.here(), key, item)
 
     def __len__(self) -> int:
         return len(self.array())

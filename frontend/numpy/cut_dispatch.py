@@ -24,9 +24,19 @@ from .cut_functions import (
     reduction,
     total,
 )
-from .cut_indexing import astype, cumsum, flatten, flip, getitem, ravel, taken_by
+from .cut_indexing import astype, cumsum, flatten, flip, getitem, ravel, setitem, taken_by
+from .cut_places import place_of
 
-__all__ = ["FUNCTIONS", "METHODS", "assigned_to", "function", "getitem", "taken_by", "ufunc"]
+__all__ = [
+    "FUNCTIONS",
+    "METHODS",
+    "assigned_to",
+    "function",
+    "getitem",
+    "setitem",
+    "taken_by",
+    "ufunc",
+]
 
 _ARITHMETIC = (np.where, np.clip, np.round, np.nan_to_num, np.isclose)
 
@@ -76,10 +86,15 @@ FUNCTIONS: dict[Any, Any] = {
         for f in _ARITHMETIC
     },
 }  # fmt: skip
+FUNCTIONS |= {
+    np.argmax: place_of(FUNCTIONS[np.max], np.argmax),
+    np.argmin: place_of(FUNCTIONS[np.min], np.argmin),
+}
 METHODS: dict[str, Any] = {
     "sum": FUNCTIONS[np.sum], "prod": FUNCTIONS[np.prod], "mean": FUNCTIONS[np.mean],
     "var": FUNCTIONS[np.var], "std": FUNCTIONS[np.std], "any": FUNCTIONS[np.any],
     "all": FUNCTIONS[np.all], "max": FUNCTIONS[np.max], "min": FUNCTIONS[np.min],
+    "argmax": FUNCTIONS[np.argmax], "argmin": FUNCTIONS[np.argmin],
     "dot": dot, "astype": astype, "ravel": ravel, "flatten": flatten, "cumsum": cumsum,
     "clip": FUNCTIONS[np.clip], "round": FUNCTIONS[np.round],
 }  # fmt: skip

@@ -18,7 +18,8 @@ from ..tracing.tensor import fresh, result
 from . import indexing, reductions
 from .axes import normal_axes
 from .conversion import astype as converted_array
-from .cut import Cut, Ends, of_whole
+from .cut import Axes, Cut, Ends, of_whole
+from .cut_functions import assigned_to
 from .operands import value_of
 
 
@@ -57,6 +58,31 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 def getitem(a: Cut, key: Any) -> Any:
     """Integers, slices and None along axes; cut axes take ``:``, ``::-1``, integers, and slices
     that begin at or behind their first element."""
+    found = _key_of_whole(a, key)
+    if found is None:
+        return a.array()[key]
+    a, rest, axes = found
+    return a.through(lambda array: indexing.getitem(array, rest), axes)
+
+
+def setitem(a: Cut, key: Any, item: Any) -> None:
+    """The same keys, of a slice of an array's memory or of a copy."""
+    found = None if a.view is None else _key_of_whole(a, key)
+    if found is None:
+        raise a.size_error()
+    a, rest, axes = found
+    assert a.view is not None
+    if not any(axes):
+        indexing.setitem(a.view, rest, item)
+        return
+    part: Cut = a.through(lambda array: indexing.getitem(array, rest), axes)
+    assert part.view is not None
+    part.view.write(assigned_to(part, item.here() if type(item) is Cut else item))
+
+
+def _key_of_whole(a: Cut, key: Any) -> tuple[Cut, tuple[Any, ...], Axes] | None:
+    """The array, maybe reversed, what a key of it is for its whole, and how what that takes is
+    cut. None for keys of other kinds."""
     items = list(key) if isinstance(key, tuple) else [key]
     at = next((i for i, item in enumerate(items) if item is Ellipsis), None)
     if at is not None:
@@ -72,7 +98,7 @@ def getitem(a: Cut, key: Any) -> Any:
             axes.append(None)
             continue
         if not isinstance(item, slice | int | np.integer):
-            return a.array()[key]
+            return None
         if axis < a.ndim and a.axes[axis] is not None:
             a, item, ends = _along_cut(a, axis, item)
             if isinstance(item, slice):
@@ -81,7 +107,7 @@ def getitem(a: Cut, key: Any) -> Any:
             axes.append(None)
         rest.append(item)
         axis += 1
-    return a.through(lambda array: indexing.getitem(array, tuple(rest)), tuple(axes))
+    return a, tuple(rest), tuple(axes)
 
 
 def _along_cut(a: Cut, axis: int, item: Any) -> tuple[Cut, Any, Ends | None]:

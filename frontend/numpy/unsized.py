@@ -7,7 +7,7 @@ Not here: which functions those are.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Unsized(Traced):
         """The same as an array, for a result. Raises UnsupportedError."""
         return fresh(self.tracing, self.value)
 
-    def __setitem__(self, key: Any, item: Any) -> NoReturn:
+    def __setitem__(self, key: Any, item: Any) -> None:
         raise self.size_error()
 
 

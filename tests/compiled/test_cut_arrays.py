@@ -212,3 +212,142 @@ def test_parts_of_rows_at_a_run_time_place() -> None:
     assert loops(compiled, *VECTORS[0]) == 1
     with pytest.raises(IndexError, match="TM230"):
         tm.jit(lambda a, v: a[v.argmax(), 1:])(np.zeros((3, 4)), np.arange(9.0))
+
+
+def first_places(x, lo, hi):
+    below = np.zeros((x.shape[0], 8), np.int64)
+    for i in range(x.shape[0]):
+        part = x[lo[i] : hi[i], 1]
+        below[i, 0] = np.argmax(part)
+        below[i, 1] = part.argmin()
+        below[i, 2:4] = np.argmax(x[lo[i] : hi[i], :2], axis=0)
+        below[i, 4] = np.argmin(x[i:, 2]) + np.argmax(x[: i + 1, 0])
+        below[i, 5] = x[lo[i] : hi[i]].argmax(axis=1).sum()
+        below[i, 6] = np.argmax(np.abs(part) * 2)
+        below[i, 7] = np.argmax(part > 1)
+    return below
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1", "?", "c16"])
+def test_places_of_extremes(dtype):
+    rng = np.random.default_rng(0)
+    calls = []
+    for rows in (30, 41):
+        x = rng.integers(0, 4, (rows, 3)).astype(dtype)
+        if dtype[0] in "fc":
+            x[rng.random(x.shape) < 0.05] = np.nan
+            x[3:9] = -np.inf
+        lo = rng.integers(0, rows - 1, rows)
+        calls.append((x, lo, lo + 1 + rng.integers(0, rows - lo)))
+    compiled = same(first_places, *calls)
+    assert loops(compiled, *calls[0]) == 1
+
+
+def test_the_place_in_an_empty_slice():
+    def f(x, n):
+        total = 0
+        for i in range(n):
+            total += np.argmax(x[i:])
+        return total
+
+    compiled = tm.jit(f)
+    x = np.arange(20.0) % 7
+    assert compiled(x, 20) == f(x, 20)
+    with pytest.raises(ValueError, match="TM241"):
+        compiled(x, 21)
+    with pytest.raises(ValueError, match="empty"):
+        f(x, 21)
+
+
+def eliminated(a, b):
+    """The textbook's solution of a system, with pivots."""
+    a, b = a.copy(), b.copy()
+    n = len(b)
+    for k in range(n - 1):
+        p = k + np.argmax(np.abs(a[k:, k]))
+        if a[p, k] == 0:
+            raise ValueError("the matrix is singular")
+        if p != k:
+            a[[k, p]] = a[[p, k]]
+            b[[k, p]] = b[[p, k]]
+        for i in range(k + 1, n):
+            m = a[i, k] / a[k, k]
+            a[i, k:] -= m * a[k, k:]
+            b[i] -= m * b[k]
+    x = np.zeros(n)
+    for i in range(n - 1, -1, -1):
+        x[i] = (b[i] - a[i, i + 1 :] @ x[i + 1 :]) / a[i, i]
+    return x
+
+
+def test_elimination_with_pivots_is_compiled_once():
+    rng = np.random.default_rng(1)
+    compiled = tm.jit(eliminated)
+    for n in (20, 30, 7, 61):
+        a, b = rng.normal(size=(n, n)), rng.normal(size=n)
+        np.testing.assert_allclose(compiled(a, b), np.linalg.solve(a, b), rtol=1e-7)
+    assert len(compiled.explain_recompiles()) == 1
+    with pytest.raises(ValueError, match="singular"):
+        compiled(np.zeros((20, 20)), np.ones(20))
+
+
+def written_at(x, k):
+    for i in range(k.shape[0]):
+        part = x[k[i] :]
+        part[0] = 2.5
+        part[-1] += 1
+        part[1:3] *= 2
+        own = x[i:].copy()
+        own[0] -= 100
+        own[:2] += part.max()
+        x[i] += own.sum() + x[i : i + 3][::-1][0]
+        x[1 : k[i] + 3][1] = 7
+    return x
+
+
+def rows_written_at(a):
+    for i in range(len(a) - 1):
+        below = a[i:, i:].copy()
+        below[0] = 1.5
+        below[:, 0] -= a[i, i]
+        below[0, 0] *= 2
+        a[i:, i:] -= np.outer(below[:, 0], below[0]) * 1e-3
+    return a
+
+
+def reflected(a):
+    """Householder's triangle."""
+    a = a.copy()
+    for k in range(len(a) - 1):
+        x = a[k:, k].copy()
+        x[0] += np.sign(x[0]) * np.linalg.norm(x)
+        v = x / np.linalg.norm(x)
+        a[k:, k:] -= 2 * np.outer(v, v @ a[k:, k:])
+    return a
+
+
+def test_items_of_slices_and_of_their_copies_are_written() -> None:
+    rng = np.random.default_rng(0)
+    calls = [(drawn(n, seed=n), rng.integers(0, n - 4, n - 3)) for n in (20, 33, 9)]
+    assert loops(same(written_at, *calls), *calls[0]) == 1
+    matrices = [(drawn(n, n, seed=n),) for n in (20, 9, 31)]
+    assert loops(same(rows_written_at, *matrices), *matrices[0]) == 1
+
+
+def test_a_triangle_by_reflections_is_compiled_once() -> None:
+    compiled = tm.jit(reflected)
+    for n in (20, 7, 41):
+        a = drawn(n, n, seed=n)
+        r = compiled(a)
+        np.testing.assert_allclose(np.abs(np.triu(r)), np.abs(np.linalg.qr(a).R), rtol=1e-7)
+    assert len(compiled.explain_recompiles()) == 1
+
+
+def test_an_item_outside_a_slice_is_not_written() -> None:
+    def f(x, k):
+        for i in range(20):
+            x[: k + i][i + k] = 5.0
+        return x
+
+    with pytest.raises(IndexError, match="TM230"):
+        tm.jit(f)(np.zeros(50), 3)

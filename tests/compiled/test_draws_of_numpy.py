@@ -122,6 +122,23 @@ def test_methods_of_random_states(name: str) -> None:
     check(OLD[name], np.random.RandomState)
 
 
+def pi(count: int, rng: Any) -> Any:
+    hits = 0
+    for _ in range(count):
+        x, y = rng.random(), rng.random()
+        if x * x + y * y < 1:
+            hits += 1
+    return 4 * hits / count
+
+
+def test_loops_around_draws_stay_loops() -> None:
+    compiled = tm.jit(pi)
+    mine, numpys = np.random.default_rng(3), np.random.default_rng(3)
+    for count in (500, 1001, 3, 20_000):
+        assert compiled(count, mine) == pi(count, numpys)
+    assert len(compiled.explain_recompiles()) == 1
+
+
 def test_no_size_is_compiled_again() -> None:
     rng = np.random.default_rng(0)
     compiled = tm.jit(lambda x: x + rng.normal(size=x.shape))

@@ -9,6 +9,7 @@ Not here: accuracy (tests/ops), random programs (tests/differential).
 
 from __future__ import annotations
 
+import gc
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -56,10 +57,12 @@ def only_kernels() -> Iterator[list[str]]:
             if event in ("call", "c_call"):
                 seen.append(getattr(what, "__qualname__", frame.f_code.co_qualname))
 
+        gc.disable()  # whose callbacks are not the call's
         sys.setprofile(watch)
         try:
             yield seen
         finally:
+            gc.enable()
             sys.setprofile(None)
 
 
