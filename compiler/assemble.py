@@ -141,7 +141,7 @@ class Assembly:
 
     def host(self, node: Node) -> None:
         """A call back, with arrays of exactly the operands' and the results' shapes."""
-        reads = [self.shaped(self.contiguous(v), v.tensor) for v in node.operands]
+        reads = [self.contiguous(v) for v in node.operands]
         results = [r for r in node.results if not isinstance(r.type, TokenType)]
         made = [self.temporary(r.tensor, r.name) for r in results]
         self.steps.append(Step(HostJob(node), reads, made, bases=[None] * len(made), fails=True))
@@ -223,14 +223,6 @@ class Assembly:
         if not cell.note.strided:
             return cell
         made = self.temporary(value.tensor, value.name)
-        self.copy(cell, made)
-        return made
-
-    def shaped(self, cell: Cell, type: TensorType) -> Cell:
-        """A cell whose own shape is `type`'s."""
-        if cell.note.shape == type.shape:
-            return cell
-        made = self.temporary(type, cell.note.name)
         self.copy(cell, made)
         return made
 

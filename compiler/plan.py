@@ -109,10 +109,12 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class HostCall:
     """Call back into Python, with the arrays it reads and then those it fills: `callback` indexes
-    the plan's callbacks; GIL held."""
+    the plan's callbacks; GIL held. shapes: of these arrays, in size slots; a buffer's own may be
+    another one of as many elements."""
 
     callback: int
     buffers: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
     location: Location | None = None
 
 

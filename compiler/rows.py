@@ -31,6 +31,7 @@ from .plan import (
     Turn,
 )
 from .sizes import SizeProgram
+from .types import TokenType
 
 _OWN = (Origin.OUTPUT, Origin.VIEW)
 
@@ -160,7 +161,9 @@ class PlanWriter:
         """A row that calls back."""
         self.callbacks.append(dict(node.attrs))
         buffers = tuple([self.buffer(cell) for cell in (*step.reads, *step.writes)])
-        self.rows.append(HostCall(len(self.callbacks) - 1, buffers, node.location))
+        results = [r for r in node.results if not isinstance(r.type, TokenType)]
+        shapes = tuple([self.sizes.slots(v.tensor.shape) for v in (*node.operands, *results)])
+        self.rows.append(HostCall(len(self.callbacks) - 1, buffers, shapes, node.location))
 
     # -- control flow
 

@@ -145,12 +145,15 @@ def _stand_in(function: Any, trace: Trace) -> Any:
         if of_numpy and has_advice(function.__module__, function.__name__):
             return numpy_unsupported(function)
         return _constructor(function)
-    module = getattr(function, "__module__", None) or ""
-    if module.split(".")[0] == "numpy" and callable(function):
-        return numpy_unsupported(function)
     call = getattr(kind, "__call__", None)  # noqa: B004  the method itself is wanted
     if type(call) is types.FunctionType and runs_intercepted(call.__code__):
         return types.MethodType(callee(call), function)
+    module = getattr(function, "__module__", None) or ""
+    if module.split(".")[0] == "numpy" and callable(function):
+        inner = getattr(function, "__wrapped__", None)
+        if module.startswith("numpy.polynomial.") and type(inner) is types.FunctionType:
+            return callee(inner)
+        return numpy_unsupported(function)
     if kind is functools._lru_cache_wrapper:
         return callee(function.__wrapped__)
     return function

@@ -9,8 +9,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ..tracing.state import Trace, current, fail
+from ..tracing.tensor import TracedArray
 from . import python_functions
 from .iteration import iterated
+from .plain_flow import asked
 from .special_methods import OF_OPERATORS, OPERATORS, two_sided
 from .user_methods import PLAIN, method_of, user_call
 
@@ -37,6 +42,47 @@ def _over(function: Any) -> Callable[..., Any]:
         return otherwise(*[iterated(arg) for arg in args], **named)
 
     return call
+
+
+def _truth_of_all(function: Callable[..., Any], decides: bool) -> Callable[..., Any]:
+    """any, all: which stop at the element that decides. Where the elements are traced, all of them
+    are looked at, unless that could be seen.
+    function: the builtin. decides: the truth that stops it."""
+    join = np.logical_or if decides else np.logical_and
+
+    def call(items: Any) -> Any:
+        trace = current()
+        if trace is None or type(items) is TracedArray:
+            return python_functions.REPLACEMENTS[function](items)
+        made: Any = not decides
+        done = 0
+        for item in iterated(items):
+            truth = asked(item)
+            if type(made) is not bool and len(trace.builder.tokens) > done:
+                raise _seen(trace, function)
+            if truth is decides:
+                return decides
+            if type(truth) is not bool:
+                made = (
+                    truth
+                    if type(made) is bool
+                    else trace.dispatch.python_number(join(made, truth).value)
+                )
+            done = len(trace.builder.tokens)
+        return made
+
+    return call
+
+
+def _seen(trace: Trace, function: Callable[..., Any]) -> Exception:
+    name = function.__name__
+    return fail(
+        "TM102",
+        f"{name}() goes on, behind an element that is known only when the compiled function runs, "
+        "to code that can fail or that has effects",
+        hint=f"write a loop that ends with `break`, or give {name}() a list, of which Python "
+        "computes all elements",
+    )
 
 
 def _next(items: Any, *default: Any) -> Any:
@@ -71,8 +117,10 @@ STAND_INS: dict[Any, Callable[..., Any]] = {
     },
     **{
         function: _over(function)
-        for function in (list, tuple, set, frozenset, zip, enumerate, iter, min, max, sum, any, all)
+        for function in (list, tuple, set, frozenset, zip, enumerate, iter, min, max, sum)
     },
+    any: _truth_of_all(any, True),
+    all: _truth_of_all(all, False),
     next: _next,
     dict: _dict,
     divmod: two_sided(divmod, "__divmod__", "__rdivmod__"),

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy.operands import any_traced
 from ..tracing.integer import TracedSize
 from ..tracing.number import TracedNumber
 from ..tracing.operators import REFLECTED, UFUNCS
@@ -195,6 +196,10 @@ def contains(item: Any, items: Any) -> Any:
     if kind in PLAIN or current() is None:
         if type(item) is str:
             _check_text(item, items)
+        if kind is TracedArray:
+            return _truth(np.any(items == item))
+        if kind in (list, tuple) and any_traced([item, *items]):
+            return _is_among(item, items)
         return item in items
     if method_of(kind, "__contains__") is not None:
         return _truth(user_call(items, "__contains__", item))

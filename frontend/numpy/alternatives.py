@@ -49,7 +49,6 @@ _TYPES = {
 _NUMERIC = {
     "einsum_path": "np.einsum finds an order of its own; call einsum_path before",
     "polymul": "use np.convolve of the coefficients",
-    "poly1d": "use np.polyval(coefficients, x)",
     "roots polydiv":
         "call it before or after the compiled function; np.polyval evaluates polynomials inside",
     "seterr geterr seterrcall geterrcall setbufsize getbufsize":

@@ -10,7 +10,6 @@ Not here: the handlers.
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -64,12 +63,6 @@ _FAMILIES = (
 FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
     function: handler for family in _FAMILIES for function, handler in family.FUNCTIONS.items()
 }
-_LATER: Mapping[tuple[str, str], Callable[..., Any]] = {
-    (module, name): handler
-    for family in _FAMILIES
-    for module, named in getattr(family, "FUNCTIONS_LATER", {}).items()
-    for name, handler in named.items()
-}
 METHODS: Mapping[str, Callable[..., Any]] = {
     name: handler
     for family in (*_FAMILIES, rare)
@@ -80,11 +73,6 @@ METHODS: Mapping[str, Callable[..., Any]] = {
 def handler_of(function: Any) -> Callable[..., Any] | None:
     """The handler of a NumPy function that is no ufunc, where there is one."""
     found = FUNCTIONS.get(function)
-    if found is None:
-        module, name = getattr(function, "__module__", None), getattr(function, "__name__", "")
-        found = _LATER.get((module or "", name))
-        if found is not None and getattr(sys.modules.get(module or ""), name, None) is not function:
-            return None
     return rare.handler_of(function) if found is None else found
 
 

@@ -38,7 +38,8 @@ def einsum(
     found = require_dtype(dtype) if dtype is not None else dtype_as_arrays(*items)
     values = [trace.cast(value_of(item), found) for item in items]
     inputs, output = _einsum_labels(text, [v.tensor.rank for v in values])
-    if out is None and len(items) == 1 and _is_view(inputs[0], output, values[0], items[0]):
+    views = out is None and len(items) == 1 and output != ""  # one element is a number
+    if views and _is_view(inputs[0], output, values[0], items[0]):
         return _viewed(view_of(items[0]), inputs[0], output)
     terms = [_diagonals(trace, value, labels) for value, labels in zip(values, inputs)]
     while len(terms) > 1:

@@ -261,26 +261,41 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Any:
-    """np.cross of vectors of three components."""
+    """np.cross of vectors of two or three components."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    first: Any = array_of(a)
-    second: Any = array_of(b)
-    x, y = np.moveaxis(first, axisa, -1), np.moveaxis(second, axisb, -1)
-    trace = running()
-    for item in (x, y):
-        if not trace.sizes.equal(
-            value_of(item).tensor.shape[-1], 3, "cross takes vectors of three"
-        ):
-            raise ValueError("incompatible dimensions for cross product\n(dimension must be 3)")
-    parts = []
-    for i, j in ((1, 2), (2, 0), (0, 1)):
-        parts.append(x[..., i] * y[..., j] - x[..., j] * y[..., i])
-    made = np.stack(parts, axis=-1)
-    return np.moveaxis(made, -1, axisc)
+    first, second = _components(a, axisa), _components(b, axisb)
+    if len(first) == len(second) == 2:
+        return _turned(first, second, 0, 1)[...]
+    parts = [_turned(first, second, i, j) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return np.moveaxis(np.stack(parts, axis=-1), -1, axisc)
+
+
+def _components(a: Any, axis: int) -> list[Any]:
+    """The components of vectors along an axis. Raises ValueError."""
+    array: Any = array_of(a)
+    if array.ndim < 1:
+        raise ValueError("At least one array has zero dimension")
+    array = np.moveaxis(array, axis, -1)
+    size, sizes = value_of(array).tensor.shape[-1], running().sizes
+    for count in (3, 2):
+        if sizes.equal(size, count, f"cross takes vectors of {count}"):
+            return [array[..., i] for i in range(count)]
+    raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+
+
+def _turned(x: list[Any], y: list[Any], i: int, j: int) -> Any:
+    """``x[i] * y[j] - x[j] * y[i]``, without what vectors of two components lack."""
+    ahead = x[i] * y[j] if i < len(x) and j < len(y) else None
+    back = x[j] * y[i] if j < len(x) and i < len(y) else None
+    return ahead if back is None else -back if ahead is None else ahead - back
 
 
 def _vector_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    sizes = running().sizes
+    for item in (x1, x2):
+        if not sizes.equal(array_of(item).tensor_type.shape[axis], 3, "cross takes vectors of 3"):
+            raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
     return cross(x1, x2, axis=axis)
 
 

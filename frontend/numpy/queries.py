@@ -89,8 +89,8 @@ def tolist(a: Any) -> Any:
 
 
 def conjugate(a: Any) -> Any:
-    """ndarray.conj"""
-    return np.conjugate(a)
+    """ndarray.conj: the array itself where nothing of it is imaginary."""
+    return np.conjugate(a) if a.dtype.kind == "c" else a
 
 
 def copy_method(a: Any, order: str = "C") -> Any:

@@ -176,21 +176,6 @@ def _coefficients(p: Any) -> list[Any]:
     return [p[i] for i in range(_fixed(p))] if found is None else list(found)
 
 
-def polynomial_value(x: Any, c: Any, tensor: bool = True) -> Any:
-    """np.polynomial.polynomial.polyval of one polynomial, the lowest power first."""
-    array = np.atleast_1d(asarray(c))
-    if array.ndim != 1:
-        raise fail("TM111", "polyval of several polynomials at once is not supported")
-    if array.dtype.kind in "biu":
-        array = array.astype(np.float64)
-    x = x if isinstance(x, int | float | complex) else asarray(x)  # numbers stay weak
-    count = _fixed(array)
-    made = array[-1] + x * 0
-    for i in range(2, count + 1):
-        made = array[-i] + made * x
-    return made
-
-
 def _fixed(array: Any) -> int:
     """The length as a number: it decides how many steps there are."""
     return int(array.shape[0])
@@ -254,4 +239,3 @@ FUNCTIONS: dict[Any, Any] = {
     np.convolve: convolve, np.correlate: correlate, np.gradient: gradient,
     np.trapezoid: trapezoid, np.polyval: polyval, np.cov: cov, np.corrcoef: corrcoef,
 }  # fmt: skip
-FUNCTIONS_LATER = {"numpy.polynomial.polynomial": {"polyval": polynomial_value}}

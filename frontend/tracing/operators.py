@@ -100,8 +100,13 @@ def _compare(ufunc: np.ufunc, name: str) -> Callable[[Any, Any], Any]:
     forward = _forward(ufunc)
 
     def operator(self: Any, other: Any) -> Any:
-        if other is None or isinstance(other, str):
-            return NotImplemented if name not in ("eq", "ne") else name == "ne"
+        if type(other) in _FOREIGN or isinstance(other, str):
+            if name not in ("eq", "ne"):
+                return NotImplemented
+            unequal = name == "ne"
+            if issubclass(type(self), InPlaceOperators):
+                return np.full_like(self, unequal, bool)[()]
+            return np.bool_(unequal) if isinstance(other, str | bytes) else unequal
         return forward(self, other)
 
     return operator

@@ -41,6 +41,12 @@ _COMPILED_PACKAGES: set[str] = set()
 _CALLING_BACK = frozenset((
     contextlib.__file__, functools.__file__, Mapping.get.__code__.co_filename,
 ))  # fmt: skip
+_OF_NUMPY = os.path.dirname(np.__file__)
+_WRITTEN_IN_NUMPY = (
+    os.path.join(_OF_NUMPY, "polynomial", ""),
+    os.path.join(_OF_NUMPY, "lib", "_polynomial_impl.py"),
+    os.path.join(_OF_NUMPY, "lib", "_index_tricks_impl.py"),  # np.r_, np.c_
+)
 # Code objects of different files may be equal, so they are told apart by identity and kept alive.
 _PLACES: dict[tuple[int, int], Location] = {}
 _OURS: dict[int, tuple[bool, CodeType]] = {}
@@ -56,7 +62,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
         known = _OURS.get(id(code))
         if known is None:
             name = code.co_filename
-            ours = name.startswith((*OWN_FOLDERS, "<frozen")) or name in _CALLING_BACK
+            ours = name.startswith((*OWN_FOLDERS, "<frozen")) or is_seen_through(name)
             known = _OURS[id(code)] = ours, code
         if not known[0]:
             return frame
@@ -115,8 +121,14 @@ def is_library_file(filename: str) -> bool:
 def runs_intercepted(code: CodeType) -> bool:
     """Whether a function of Python is called as one of the user's: theirs, and those of the
     standard library that call the user's methods in their place (mixins of collections.abc,
-    context managers made of generators, orders made of one comparison)."""
-    return code.co_filename in _CALLING_BACK or not is_library_file(code.co_filename)
+    context managers made of generators, orders made of one comparison), and NumPy's polynomials,
+    which are written in NumPy."""
+    return is_seen_through(code.co_filename) or not is_library_file(code.co_filename)
+
+
+def is_seen_through(filename: str) -> bool:
+    """Whether functions of a file of a library run as if they were the user's."""
+    return filename in _CALLING_BACK or filename.startswith(_WRITTEN_IN_NUMPY)
 
 
 def take_for_user_code(function: object) -> None:

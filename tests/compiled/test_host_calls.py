@@ -315,3 +315,39 @@ def test_a_kept_plan_calls_the_functions_of_this_process(run_python: Any, tmp_pa
     ):
         shown = run_python(KEPT.format(functions=functions), **cache)
         assert shown.strip() == want
+
+
+SHAPED = [
+    lambda b: tm.host_call(np.transpose, b, result=b.T).reshape(-1),
+    lambda b: np.reshape(tm.host_call(np.transpose, b, result=b.T), (b.shape[0], -1)),
+    lambda b: tm.host_call(np.transpose, b @ b.T, result=b @ b.T)[..., None],
+    lambda b: tm.host_call(np.transpose, b.reshape(-1)[:, None], result=b.reshape(1, -1))[0],
+    lambda b: [(v := tm.host_call(np.transpose, b, result=b.T)), v.reshape(-1), v[None], v.T],
+    lambda b: tm.host_call(lambda x: x.ravel() * 2, b, result=b.reshape(-1)).reshape(b.shape),
+]
+
+
+@pytest.mark.parametrize("function", SHAPED)
+def test_results_are_declared_before_they_are_reshaped(function: Any) -> None:
+    """Plain NumPy is the same function with calls made at once."""
+    wide = np.arange(48.0).reshape(6, 8)
+    for b in (wide, wide[::2, ::2], wide.T, wide[::-1], wide[:, :1]):
+        got = tm.jit(function)(b)
+        with tm.disable_jit():
+            want = function(b)
+        for mine, theirs in zip(got, want, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_result_is_written_where_it_is_assigned() -> None:
+    def doubled(b: Any) -> None:
+        b[...] = tm.host_call(lambda x: x * 2, b, result=b)
+        b[0] = tm.host_call(lambda x: x + 1, b[1], result=b[1])
+        b.reshape(-1)[:2] = tm.host_call(np.ravel, b[:1, :2], result=b[0, :2])
+
+    for shape in (np.s_[:], np.s_[:, :], np.s_[::2, ::2]):
+        mine, theirs = (np.arange(48.0).reshape(6, 8) for _ in range(2))
+        tm.jit(doubled)(mine[shape])
+        with tm.disable_jit():
+            doubled(theirs[shape])
+        np.testing.assert_array_equal(mine, theirs)

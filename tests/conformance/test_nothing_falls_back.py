@@ -62,8 +62,8 @@ def only_kernels() -> Iterator[list[str]]:
         try:
             yield seen
         finally:
-            gc.enable()
             sys.setprofile(None)
+            gc.enable()
 
 
 def _raising(name: str) -> Callable[..., Any]:

@@ -43,7 +43,7 @@ def a_plan(**changes: object) -> ExecutionPlan:
         rows=(
             Launch(0, (0, 1), (0,), 1, 16, 2, THERE, 1, (1,)),
             Copy(0, 1, HERE),
-            HostCall(0, (1,), None),
+            HostCall(0, (1,), ((0, 1),), None),
             CommitPoint(),
             Launch(1, (), (), 0),
         ),

@@ -179,7 +179,7 @@ def test_writes_to_an_argument_and_a_structured_result(runtime: Any, code: Any) 
         (
             Launch(0, (2,), (), extent=0, work=2),
             Launch(1, (2, 1), (0,), extent=1, work=2),
-            HostCall(0, (2, 1)),
+            HostCall(0, (2, 1), ((0,), ())),
             CommitPoint(),
             Copy(2, 0),
         ),

@@ -122,9 +122,11 @@ class PlanRun:
                     self.arrays[row.target][...] = source.reshape(self.arrays[row.target].shape)
                 case HostCall():
                     if host is not None:
+                        shapes = [[self.sizes[s] for s in shape] for shape in row.shapes]
+                        arrays = [self.arrays[b].copy() for b in row.buffers]
                         host(
                             self.plan.callbacks[row.callback],
-                            *[self.arrays[b].copy() for b in row.buffers],
+                            *[a.reshape(shape) for a, shape in zip(arrays, shapes)],
                         )
                 case Launch():
                     self._launch(row)

@@ -190,10 +190,9 @@ class PlanRows:
     def host(self, row: HostCall) -> None:
         words: list[int] = []
         forms = []
-        for at in row.buffers:
-            buffer = self.plan.buffers[at]
-            words += [self.buffers.data[at], *self.buffers.shape(buffer)]
-            forms.append((buffer.dtype.numpy, len(buffer.shape)))
+        for at, shape in zip(row.buffers, row.shapes):
+            words += [self.buffers.data[at], *[self.buffers.size_slots[size] for size in shape]]
+            forms.append((self.plan.buffers[at].dtype.numpy, len(shape)))
         call = ArrayCall(self.callbacks[row.callback], tuple(forms))
         self.rows.append(RowSpec(RowKind.HOST, words=tuple(words), callable=call))
 
