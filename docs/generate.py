@@ -247,6 +247,11 @@ def numpy_page() -> str:
         "Every ufunc has its methods: `reduce`, `accumulate`, `reduceat`, `outer`, `at`; of two",
         "types, `np.ldexp` has `outer` alone.",
         "",
+        "`numpy.polynomial` (values, bases, derivatives and integrals of all six, `Polynomial` and",
+        "its kin), `np.poly1d` objects, `np.r_`, `np.c_`, `np.mgrid` and `np.ogrid` are written in",
+        "NumPy, and are traced as your own functions are. What cuts off zero coefficients",
+        "(`polyadd`, `polymul`) has a size that data decide, and is refused.",
+        "",
         "| | compiled | not | share |",
         "|---|---|---|---|",
     ]

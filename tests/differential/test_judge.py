@@ -121,3 +121,22 @@ def test_a_step_at_zero_of_a_variance_without_digits_falls_on_either_side() -> N
     assert not found(program_of(*steps), a, lambda a: np.full(3, 1.0))
     assert found(program_of(*steps), a, lambda a: np.full(3, 45.0))
     assert found(program_of(*steps), a + np.arange(23.0)[:, None], lambda a: np.full(3, 46.0))
+
+
+def test_changes_between_equal_and_unequal_numbers_are_excused() -> None:
+    program = program_of(
+        ("np.arctan2({0}, {0})", (0,), ROUNDED),
+        ("np.diff({0}[..., 1:] == {0}[..., :-1], axis=1)", (1,), EXACT),
+    )
+
+    def rounded_elsewhere(a: Any) -> Any:
+        angle = np.arctan2(a, a)
+        angle[::2, ::3] = one_ulp_up(angle[::2, ::3])
+        return np.diff(angle[..., 1:] == angle[..., :-1], axis=1)
+
+    a = np.full((9, 11), 0.5)
+    assert np.diff(a[:, 1:] == a[:, :-1], axis=1).sum() == 0
+    assert rounded_elsewhere(a).any()
+    assert not found(program, a, rounded_elsewhere)
+    exact = program_of(("np.diff({0}[..., 1:] == {0}[..., :-1], axis=1)", (0,), EXACT))
+    assert found(exact, a, rounded_elsewhere)

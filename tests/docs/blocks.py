@@ -54,11 +54,11 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def agrees(shown: str, printed: str) -> bool:
-    """Whether output is what is shown: spaces aside, ``...`` is anything, numbers to 4 digits."""
+    """Whether output is what is shown: spaces aside, ``...`` is anything, numbers to 7 digits."""
     wanted = re.sub(r"(?:\\ )?(?:\\\.){3}(?:\\ )?", ".*?", re.escape(_plain(shown)))
     return re.fullmatch(wanted, _plain(printed), re.DOTALL) is not None
 
 
 def _plain(text: str) -> str:
-    rounded = NUMBER.sub(lambda found: f"{float(found.group()):.4g}", text)
+    rounded = NUMBER.sub(lambda found: f"{float(found.group()):.7g}", text)
     return " ".join(re.sub(r"([\[\](),])", r" \1 ", rounded).split())

@@ -71,7 +71,7 @@ print(np.ones(2) / 3, "took 3.5 ms")
 ```
 
 ```
-[0.33333 0.33333] took ... ms
+[0.33333333 0.33333333] took ... ms
 ```
 
 Prose between: not its output.
@@ -88,14 +88,14 @@ raise ValueError("no")
 
 def test_blocks_are_found_with_their_lines_outputs_and_errors() -> None:
     first, second = blocks_of(PAGE)
-    assert (first.line, first.shown) == (2, "[0.33333 0.33333] took ... ms")
+    assert (first.line, first.shown) == (2, "[0.33333333 0.33333333] took ... ms")
     assert (second.line, second.raises, second.shown) == (17, "ValueError", None)
 
 
 @pytest.mark.processes
 def test_a_wrong_page_is_found_wrong(tmp_path: Path) -> None:
     assert run_page("right.md", blocks_of(PAGE), tmp_path) == []
-    output = PAGE.replace("0.33333 0", "0.44444 0")
+    output = PAGE.replace("0.33333333 0", "0.33333444 0")
     assert "the page shows" in run_page("wrong.md", blocks_of(output), tmp_path)[0]
     broken = PAGE.replace("np.ones", "np.onse")
     assert "AttributeError" in run_page("broken.md", blocks_of(broken), tmp_path)[0]
