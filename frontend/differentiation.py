@@ -21,7 +21,7 @@ from .compiler.ir.graph import Value
 from .compiler.ops.shaping import zeros_like
 from .compiler.transforms.grad import gradients as append_gradients
 from .intercept.callee import callee
-from .lifted import lifted, read
+from .lifted import derived, lifted, read
 from .numpy.operands import value_of
 from .tracing.number import TracedNumber
 from .tracing.source import take_for_user_code
@@ -58,27 +58,23 @@ def value_and_grad(
 
     argnums: positions of the arguments to differentiate by, a tuple for a tuple of gradients.
     """
-    name = getattr(function, "__name__", "function")
 
     def inner(*args: Any, **keywords: Any) -> Any:
         return _value_and_grad(function, argnums, has_aux, args, keywords)
 
-    inner.__name__ = f"value_and_grad_of_{name}"
-    return lifted(inner)
+    return derived("value_and_grad", function, inner)
 
 
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
     """A function that gives the gradient of `function`; with `has_aux`, ``(gradient, aux)``."""
-    name = getattr(function, "__name__", "function")
 
     def inner(*args: Any, **keywords: Any) -> Any:
         value, slope = _value_and_grad(function, argnums, has_aux, args, keywords)
         return (slope, value[1]) if has_aux else slope
 
-    inner.__name__ = f"grad_of_{name}"
-    return lifted(inner)
+    return derived("grad", function, inner)
 
 
 @lifted

@@ -9,7 +9,9 @@ Not here: the functions (nn/, special/, random/, optim/).
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -47,6 +49,14 @@ def lifted(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def derived(name: str, function: Callable[..., Any], inner: Callable[P, R]) -> Callable[P, R]:
+    """`inner`, lifted, as a function of the arguments of `function`. name: of what it makes."""
+    inner.__name__ = f"{name}_of_{getattr(function, '__name__', 'function')}"
+    with contextlib.suppress(TypeError, ValueError):  # of functions of C
+        inner.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return lifted(inner)
 
 
 def apply(op: str, *operands: Any) -> Any:

@@ -8,39 +8,36 @@ backwards by a scan over what each trip began with, which the loop is made to st
 
 Each of its trips computes the forward trip again, from what that began with, and carries the
 cotangents of what the loop carries and the sums of those of what it uses. A counting loop becomes
-a scan when it is differentiated, if how many trips it makes, or makes at most, is known as a size.
+a scan when it is differentiated, if how many trips it makes, or makes at most, is known as a size;
+others are run backwards with less memory (unknown_trips.py).
 
 Invariants: a loop that is differentiated gives more results than before, and those it gave.
 Prints and checks happen in forward trips alone.
-Not here: straight lines (grad.py), derivatives that users write (custom.py).
+Not here: straight lines (grad.py), derivatives that users write (custom.py), the regions of
+gradients (regions.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from ..dims import Size, maximum
-from ..errors import error
 from ..ir.attrs import freeze
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
-from ..ir.traversal import counted, needed
+from ..ir.traversal import counted
 from ..ops import ALL
 from ..ops.creation import constant
 from ..ops.derivative import custom_jvp, custom_vjp, recompute
-from ..ops.flow import cond, for_, scan
+from ..ops.flow import cond, for_, scan, while_
 from ..ops.movement import reshape
 from ..ops.shaping import zeros_like
 from ..records import replace
 from ..types import I64, TensorType
 from .custom import custom_jvp_cotangents, custom_vjp_cotangents
 from .reach import carried_between, carried_pairs, tensors_of
-
-# gradients(builder, outputs, inputs, cotangents) of grad.py, with the rules in use.
-Gradients = Callable[
-    [Builder, Sequence[Value], Sequence[Value], Sequence[Value | None]], list[Value | None]
-]
-Cotangents = Sequence[Value | None]
+from .regions import Backward, Cotangents, Gradients, add_results, spread
+from .unknown_trips import cotangents_of_trips
 
 
 def flow_cotangents(
@@ -51,16 +48,7 @@ def flow_cotangents(
     gradients: Gradients,
 ) -> Cotangents:
     """The cotangents of a node's operands. wanted: of which; the others are None."""
-    rule = _RULES.get(node.op.name)
-    if rule is None:
-        raise error(
-            "TM120",
-            f"a {node.op.name} loop has no gradient: nobody knows how many trips it makes",
-            place=node.location,
-            hint="use tm.scan or tm.fori_loop with a number of trips that is static or a size, "
-            "and tm.cond or np.where in the body where it is to stop early",
-        )
-    return rule(builder, node, cotangents, wanted, gradients)
+    return _RULES[node.op.name](builder, node, cotangents, wanted, gradients)
 
 
 # -- branches
@@ -71,7 +59,7 @@ def _cond(
 ) -> Cotangents:
     arrived = [ct for ct in cts if ct is not None]
     places = [at for at, want in enumerate(wanted) if want and at]
-    arms = [_Backward(region, gradients) for region in node.regions]
+    arms = [Backward(region, gradients) for region in node.regions]
     for arm in arms:
         weights: list[Value | None] = [
             None if ct is None else arm.param("ct", ct.tensor) for ct in cts
@@ -86,7 +74,7 @@ def _cond(
     ]  # fmt: skip
     operands = [node.operands[0], *[node.operands[at + 1] for at in kept], *arrived]
     made = builder.emit_all(cond, operands, {}, regions=regions)
-    return _spread(len(node.operands), dict(zip(places, made)))
+    return spread(len(node.operands), dict(zip(places, made)))
 
 
 def _recompute(
@@ -95,7 +83,7 @@ def _recompute(
     """In a scan of one trip: nothing in it is merged with what was computed before."""
     (region,) = node.regions
     places = [at for at, want in enumerate(wanted) if want]
-    arm = _Backward(region, gradients)
+    arm = Backward(region, gradients)
     weights = [None if ct is None else arm.param("ct", ct.tensor) for ct in cts]
     found = arm.of_params(weights, places)
     arm.results = [arm.zero(arm.given[at]) if g is None else g
@@ -109,7 +97,7 @@ def _recompute(
         builder.emit("reshape", (stack,), {"shape": node.operands[at].tensor.shape})
         for at, stack in zip(places, stacks)
     ]
-    return _spread(len(node.operands), dict(zip(places, made)))
+    return spread(len(node.operands), dict(zip(places, made)))
 
 
 # -- loops
@@ -118,9 +106,11 @@ def _recompute(
 def _for(
     builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
 ) -> Cotangents:
-    """As the scan that the loop is made into, which has the counter behind what it carried."""
+    """As the scan that the loop is made into, which has the counter behind what it carried; where
+    its trips are not known, as they come."""
     before = len(node.operands)
-    _become_scan(builder, node)
+    if not _becomes_scan(builder, node):
+        return cotangents_of_trips(builder, node, cts, wanted, gradients)
     carried = node.attrs["carried"] - 1
     more = [False] * (len(node.operands) + 1 - before)
     made = _scan(
@@ -139,7 +129,7 @@ def _scan(
 ) -> Cotangents:
     carried, stacked = node.attrs["carried"], node.attrs["stacked"]
     (region,) = node.regions
-    body = _Backward(region, gradients)
+    body = Backward(region, gradients)
     tensors = tensors_of(region.results)
     ys = [at for at in range(carried, len(tensors)) if _at(cts, at) is not None]
     carries = carried_between(
@@ -189,12 +179,13 @@ def _scan(
         "stacked": len(begun) + len(again) + len(ys),
     }
     made = builder.emit_all(scan, operands, attrs, regions=[backward])
-    return _spread(len(node.operands), dict(zip((*carries, *uses, *rows), made)))
+    return spread(len(node.operands), dict(zip((*carries, *uses, *rows), made)))
 
 
-def _become_scan(builder: Builder, node: Node) -> None:
-    """Make a counting loop a scan over nothing, that carries the counter last. Where only the most
-    trips it may make are known it makes those, and has where it ends as its last operand."""
+def _becomes_scan(builder: Builder, node: Node) -> bool:
+    """Make a counting loop a scan over nothing, that carries the counter last, if its number of
+    trips is known as a size. Where only the most trips it may make are known it makes those, and
+    has where it ends as its last operand."""
     begin, end = (_known_size(bound) for bound in node.operands[:2])
     (region,) = node.regions
     carried = node.attrs["carried"]
@@ -205,12 +196,7 @@ def _become_scan(builder: Builder, node: Node) -> None:
         length, more = node.attrs["most"], node.operands[1:2]
         region = _until_the_end(region, carried)
     else:
-        raise error(
-            "TM120",
-            "a fori_loop has a gradient where its number of trips is static or a size",
-            place=node.location,
-            hint="name the bound in static_argnames, or take it from a shape",
-        )
+        return False
     inner = Builder.extending(region)
     counter, *params = region.params
     inner.params = [*params[:carried], counter, *params[carried:]]
@@ -225,7 +211,8 @@ def _become_scan(builder: Builder, node: Node) -> None:
     node.attrs = freeze({
         "carried": carried + 1, "length": length, "reverse": False, "stacked": 0,
     })  # fmt: skip
-    _add_results(builder, node, [counter.tensor])
+    add_results(builder, node, [counter.tensor])
+    return True
 
 
 def _until_the_end(region: Graph, carried: int) -> Graph:
@@ -250,22 +237,7 @@ def _widen(builder: Builder, node: Node, values: Sequence[Value]) -> list[Value]
     node.regions = (replace(region, results=(*tensors, *values, *tokens)),)
     length = node.attrs["length"]
     types = [TensorType(v.tensor.dtype, (length, *v.tensor.shape)) for v in values]
-    return _add_results(builder, node, types)
-
-
-def _add_results(builder: Builder, node: Node, types: Sequence[TensorType]) -> list[Value]:
-    """Further results of a node, before its token."""
-    tensors = tensors_of(node.results)
-    tokens = node.results[len(tensors) :]
-    made = [
-        Value(builder.names.claim(node.op.name), typ, node, len(tensors) + at)
-        for at, typ in enumerate(types)
-    ]
-    for token in tokens:
-        token.index += len(made)
-    node.results = (*tensors, *made, *tokens)
-    builder.changed(node)
-    return made
+    return add_results(builder, node, types)
 
 
 def _known_size(value: Value) -> Size | None:
@@ -285,72 +257,6 @@ def _known_size(value: Value) -> Size | None:
     return counted(value)
 
 
-# -- regions
-
-
-class _Backward:
-    """The region of a gradient: the forward one without its effects, and what is added to it."""
-
-    def __init__(self, region: Graph, gradients: Gradients) -> None:
-        self.builder = Builder("region")
-        self.builder.hints = dict(region.hints)
-        self._gradients = gradients
-        copies = _copied(self.builder, region)
-        self.given = tuple([copies[param] for param in region.params])
-        self.outputs = [copies[r] for r in tensors_of(region.results)]
-        self.added: list[Value] = []
-        self.results: list[Value] = []
-
-    def param(self, name: str, typ: TensorType) -> Value:
-        """A further parameter."""
-        made = self.builder.param(name, typ)
-        self.added.append(made)
-        return made
-
-    def of_params(self, weights: Cotangents, places: Sequence[int]) -> list[Value | None]:
-        """The cotangents of parameters, from those of the outputs."""
-        pairs = [(v, ct) for v, ct in zip(self.outputs, weights) if ct is not None]
-        inputs = [self.given[at] for at in places]
-        outputs, cotangents = [v for v, _ in pairs], [ct for _, ct in pairs]
-        return self._gradients(self.builder, outputs, inputs, cotangents)
-
-    def zero(self, like: Value) -> Value:
-        """Zeros as `like` is."""
-        made: Value = zeros_like(self.builder, like)
-        return made
-
-    def needed(self) -> list[int]:
-        """Which of the forward parameters the results depend on."""
-        nodes = needed(self.builder.finish(self.results, ()))
-        used = {*self.results, *(v for node in nodes for v in node.operands)}
-        return [at for at, param in enumerate(self.given) if param in used]
-
-    def finish(self, params: Sequence[Value]) -> Graph:
-        """The region, without what its results do not need."""
-        graph = self.builder.finish(self.results, ())
-        alive = needed(graph)
-        nodes = tuple([node for node in graph.nodes if node in alive])
-        return replace(graph, params=tuple(params), nodes=nodes)
-
-
-def _copied(builder: Builder, graph: Graph) -> Mapping[Value, Value]:
-    """Make the nodes of `graph` again but for those that are only seen from outside; what became
-    of each value."""
-    copies = {param: builder.param(param.name, param.type) for param in graph.params}
-    for node in graph.nodes:
-        if not tensors_of(node.results):
-            continue
-        regions = []
-        for region in node.regions:
-            inner = Builder(region.name)
-            inside = _copied(inner, region)
-            regions.append(inner.finish([inside[r] for r in tensors_of(region.results)], ()))
-        operands = [copies[v] for v in node.operands]
-        made = builder.again(node, operands, device=node.device, regions=regions)
-        copies.update(zip(node.results, made))
-    return copies
-
-
 # -- words
 
 
@@ -365,13 +271,10 @@ def _or_zeros(builder: Builder, ct: Value | None, like: Value) -> Value:
     return made
 
 
-def _spread(count: int, found: Mapping[int, Value]) -> list[Value | None]:
-    return [found.get(at) for at in range(count)]
-
-
 _RULES = {
     cond.name: _cond,
     for_.name: _for,
+    while_.name: cotangents_of_trips,
     scan.name: _scan,
     recompute.name: _recompute,
     custom_vjp.name: custom_vjp_cotangents,

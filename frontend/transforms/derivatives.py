@@ -26,7 +26,7 @@ from ..compiler.transforms.grad import gradients
 from ..compiler.transforms.jvp import pushforward
 from ..compiler.transforms.vmap import batched
 from ..compiler.types import TensorType
-from ..lifted import lifted
+from ..lifted import derived
 from ..tracing.regions import Regions
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import result
@@ -56,13 +56,11 @@ def jacobian(
     """
     if mode is not None and mode not in MODES:
         raise fail("TM203", f"the mode of jacobian is forward or reverse, got {mode!r}")
-    name = getattr(function, "__name__", "function")
 
     def inner(*args: Any, **keywords: Any) -> Any:
         return _jacobian(function, argnums, mode, args, keywords)
 
-    inner.__name__ = f"jacobian_of_{name}"
-    return lifted(inner)
+    return derived("jacobian", function, inner)
 
 
 def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
