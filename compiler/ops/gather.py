@@ -131,6 +131,8 @@ def _scatter_gradient(emit: Any, node: Any, cts: Rule) -> Rule:
     axes = node.attrs["axes"]
     rest, _ = emit.scatter(cts[0], zeros_like(emit, value), *indices, axes=axes)
     taken, _ = emit.gather(cts[0], *indices, axes=axes)
+    if all(index.type.rank == 0 for index in indices):
+        return [rest, taken, *[None] * len(indices)]
     last = _is_last_writer(emit, base, indices, axes, value.type.shape)
     written = emit.select(last, taken, zeros_like(emit, value))
     return [rest, written, *[None] * len(indices)]

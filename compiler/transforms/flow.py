@@ -37,6 +37,7 @@ from ..types import I64, TensorType
 from .custom import custom_jvp_cotangents, custom_vjp_cotangents
 from .reach import carried_between, carried_pairs, tensors_of
 from .regions import Backward, Cotangents, Gradients, add_results, spread
+from .sums import added
 from .unknown_trips import cotangents_of_trips
 
 
@@ -151,7 +152,7 @@ def _scan(
     body.results = [found[at] or body.zero(body.given[at]) for at in carries]
     for at, total in zip(uses, sums):
         part = found[at]
-        body.results.append(total if part is None else body.builder.emit("add", (total, part)))
+        body.results.append(total if part is None else added(body.builder, total, part))
     body.results += [found[at] or body.zero(body.given[at]) for at in rows]
 
     wants = body.needed()

@@ -36,6 +36,7 @@ from ..ops.shaping import filled, sum_to, zeros_like
 from ..types import TensorType
 from .flow import flow_cotangents
 from .reach import between, carries, reached
+from .sums import added
 
 # The rule for a node, None where its results do not depend smoothly on its operands.
 RuleOf = Callable[[Node], Gradient | None]
@@ -135,7 +136,7 @@ class _Reverse:
         if total is None:
             total = parts[0]
             for part in parts[1:]:
-                total = self._builder.emit("add", (total, part))
+                total = added(self._builder, total, part)
             self._sums[value] = total
             if any(part in self._cut for part in parts):
                 self._cut.add(total)

@@ -35,6 +35,7 @@ from ..types import I64, TensorType
 from .loops import Form
 from .reach import carried_between, tensors_of
 from .regions import Backward, Cotangents, Gradients, add_results, copied, region_again, spread
+from .sums import added
 
 KEPT = 32
 Values = Sequence[Value]
@@ -220,7 +221,7 @@ def _turned(
     firsts, parts = found[: len(carries)], found[len(carries) :]
     arm.results = [ct or arm.zero(arm.given[at]) for at, ct in zip(places, firsts)]
     for total, part in zip(sums, parts):
-        arm.results.append(total if part is None else arm.builder.emit("add", (total, part)))
+        arm.results.append(total if part is None else added(arm.builder, total, part))
     return arm.finish([*arm.given, *arm.added])
 
 
