@@ -9,7 +9,6 @@ Not here: the functions (nn/, special/, random/, optim/).
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -54,7 +53,7 @@ def lifted(function: Callable[P, R]) -> Callable[P, R]:
 def derived(name: str, function: Callable[..., Any], inner: Callable[P, R]) -> Callable[P, R]:
     """`inner`, lifted, as a function of the arguments of `function`. name: of what it makes."""
     inner.__name__ = f"{name}_of_{getattr(function, '__name__', 'function')}"
-    with contextlib.suppress(TypeError, ValueError):  # of functions of C
+    if inspect.isfunction(function) or inspect.ismethod(function) or hasattr(function, "lower"):
         inner.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return lifted(inner)
 

@@ -38,6 +38,7 @@ from .custom import custom_jvp_cotangents, custom_vjp_cotangents
 from .reach import carried_between, carried_pairs, tensors_of
 from .regions import Backward, Cotangents, Gradients, add_results, spread
 from .sums import added
+from .trips import Trip
 from .unknown_trips import cotangents_of_trips
 
 
@@ -60,7 +61,7 @@ def _cond(
 ) -> Cotangents:
     arrived = [ct for ct in cts if ct is not None]
     places = [at for at, want in enumerate(wanted) if want and at]
-    arms = [Backward(region, gradients) for region in node.regions]
+    arms = [Backward.of_copy(region, gradients) for region in node.regions]
     for arm in arms:
         weights: list[Value | None] = [
             None if ct is None else arm.param("ct", ct.tensor) for ct in cts
@@ -84,7 +85,7 @@ def _recompute(
     """In a scan of one trip: nothing in it is merged with what was computed before."""
     (region,) = node.regions
     places = [at for at, want in enumerate(wanted) if want]
-    arm = Backward(region, gradients)
+    arm = Backward.of_copy(region, gradients)
     weights = [None if ct is None else arm.param("ct", ct.tensor) for ct in cts]
     found = arm.of_params(weights, places)
     arm.results = [arm.zero(arm.given[at]) if g is None else g
@@ -130,7 +131,7 @@ def _scan(
 ) -> Cotangents:
     carried, stacked = node.attrs["carried"], node.attrs["stacked"]
     (region,) = node.regions
-    body = Backward(region, gradients)
+    body = Trip(region, gradients)
     tensors = tensors_of(region.results)
     ys = [at for at in range(carried, len(tensors)) if _at(cts, at) is not None]
     carries = carried_between(
@@ -155,16 +156,17 @@ def _scan(
         body.results.append(total if part is None else added(body.builder, total, part))
     body.results += [found[at] or body.zero(body.given[at]) for at in rows]
 
-    wants = body.needed()
-    begun = [at for at in wants if at < carried]
-    again = [at for at in wants if carried <= at < carried + stacked]
-    rest = [at for at in wants if at >= carried + stacked]
+    kept = body.kept(carried)
+    read = body.read(kept)
+    kept = [value for value in kept if value in read]
+    again = [at for at in range(carried, carried + stacked) if region.params[at] in read]
+    rest = [at for at in range(carried + stacked, len(region.params)) if region.params[at] in read]
     first = [weights[at] for at in carries]
     last = [weights[at] for at in ys]
-    order = [*first, *sums, *[body.given[at] for at in (*begun, *again)], *last,
-             *[body.given[at] for at in rest]]  # fmt: skip
-    backward = body.finish([param for param in order if param is not None])
-    stacks = _widen(builder, node, [region.params[at] for at in begun])
+    order = [*first, *sums, *kept, *[region.params[at] for at in again], *last,
+             *[region.params[at] for at in rest]]  # fmt: skip
+    backward = body.backward([value for value in order if value is not None])
+    stacks = _widen(builder, node, body.forward(kept), kept)
     operands = [
         *[_or_zeros(builder, cts[at], node.results[at]) for at in carries],
         *[zeros_like(builder, node.operands[at]) for at in uses],
@@ -177,7 +179,7 @@ def _scan(
         "carried": len(carries) + len(uses),
         "length": node.attrs["length"],
         "reverse": not node.attrs["reverse"],
-        "stacked": len(begun) + len(again) + len(ys),
+        "stacked": len(kept) + len(again) + len(ys),
     }
     made = builder.emit_all(scan, operands, attrs, regions=[backward])
     return spread(len(node.operands), dict(zip((*carries, *uses, *rows), made)))
@@ -230,12 +232,9 @@ def _until_the_end(region: Graph, carried: int) -> Graph:
     return builder.finish(tensors_of(made))
 
 
-def _widen(builder: Builder, node: Node, values: Sequence[Value]) -> list[Value]:
-    """Let a scan stack these values of its region, too; the stacks."""
-    (region,) = node.regions
-    tensors = tensors_of(region.results)
-    tokens = region.results[len(tensors) :]
-    node.regions = (replace(region, results=(*tensors, *values, *tokens)),)
+def _widen(builder: Builder, node: Node, region: Graph, values: Sequence[Value]) -> list[Value]:
+    """Let a scan run a region that gives also these values; the stacks of them."""
+    node.regions = (region,)
     length = node.attrs["length"]
     types = [TensorType(v.tensor.dtype, (length, *v.tensor.shape)) for v in values]
     return add_results(builder, node, types)

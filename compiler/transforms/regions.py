@@ -24,16 +24,32 @@ Cotangents = Sequence[Value | None]
 
 
 class Backward:
-    """The region of a gradient: the forward one without its effects, and what is added to it."""
+    """A forward region, and what is added to it to run it backwards.
 
-    def __init__(self, region: Graph, gradients: Gradients) -> None:
-        self.builder = Builder("region")
-        self.builder.hints = dict(region.hints)
-        self._gradients = gradients
-        self.given = tuple([self.builder.param(p.name, p.type) for p in region.params])
-        self.outputs = copied(self.builder, region, self.given)
+    given, outputs: the forward region's parameters and tensors. results: of what is added.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        given: Sequence[Value],
+        outputs: Sequence[Value],
+        gradients: Gradients,
+    ) -> None:
+        self.builder = builder
+        self.given = tuple(given)
+        self.outputs = outputs
         self.added: list[Value] = []
         self.results: list[Value] = []
+        self._gradients = gradients
+
+    @classmethod
+    def of_copy(cls, region: Graph, gradients: Gradients) -> Backward:
+        """What computes the region again, without its effects."""
+        builder = Builder("region")
+        builder.hints = dict(region.hints)
+        given = [builder.param(p.name, p.type) for p in region.params]
+        return cls(builder, given, copied(builder, region, given), gradients)
 
     def param(self, name: str, typ: TensorType) -> Value:
         """A further parameter."""

@@ -26,8 +26,8 @@ def added(builder: Builder, left: Value, right: Value) -> Value:
             total = builder.emit(scatter_add, (total, *node.operands[1:]), node.attrs)[0]
         if updates:
             return total
-    total = builder.emit("add", (left, right))
-    return total
+    made: Value = builder.add(left, right)
+    return made
 
 
 def _updates_of_zeros(value: Value) -> list[Node]:

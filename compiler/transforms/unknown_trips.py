@@ -211,7 +211,7 @@ def _turned(
     """A trip backwards: of what the trip is handed, and of the cotangents of what it carries and
     the sums of those of what it uses, these cotangents and sums before the trip. carries: numbers
     of results. uses: numbers of parameters."""
-    arm = Backward(trip, gradients)
+    arm = Backward.of_copy(trip, gradients)
     weights: list[Value | None] = [None] * len(trip.results)
     for at in carries:
         weights[at] = arm.param("dc", trip.results[at].tensor)

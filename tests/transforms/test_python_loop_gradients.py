@@ -151,3 +151,31 @@ def test_a_loop_whose_trips_data_decide() -> None:
         return total
 
     np.testing.assert_array_equal(tm.grad(f)(np.array([2.0, 5.0, 7.0])), [4, 10, 0])
+
+
+def recurrent(x: Any) -> Any:
+    y = np.zeros_like(x)
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = np.sin(y[i - 1]) + x[i] * y[i - 1] * 0.1
+    return (y * y).sum()
+
+
+def cheapest_way(cost: Any) -> Any:
+    way = np.zeros(cost.shape)
+    for i in range(1, len(cost)):
+        for j in range(1, len(cost)):
+            way[i, j] = cost[i, j] + np.minimum(way[i - 1, j], way[i, j - 1])
+    return way[-1, -1]
+
+
+@pytest.mark.parametrize(("loop", "axes"), [(chained, 1), (recurrent, 1), (cheapest_way, 2)])
+def test_gradients_of_elements_take_memory_for_elements(loop: Any, axes: int) -> None:
+    """Of arrays that a loop reads and fills, elements are kept, not the array at each trip."""
+    lowered = tm.jit(tm.grad(loop)).lower(np.ones((5,) * axes))
+    assert lowered.plan.peak_bytes(n=1000) < 12 * 8 * 1000**axes
+
+
+@pytest.mark.parametrize("loop", [chained, recurrent])
+def test_gradients_of_elements_are_one_kernel_each_way(loop: Any) -> None:
+    assert "repeat" not in str(tm.jit(tm.grad(loop)).lower(np.ones(5)).plan)

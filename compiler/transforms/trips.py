@@ -1,0 +1,114 @@
+"""A loop's trip and its way back: which values of the one the other is handed.
+
+Both are made as one graph and split. What a trip began with would do: the way back computes the
+trip again. But where that is an array of which the trip reads a few elements, these are kept
+instead, so that a loop that fills an array does not keep the whole array for each trip.
+
+Not here: what runs which way (flow.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..dims import product
+from ..ir.builder import Builder
+from ..ir.graph import Graph, Node, Value
+from ..ir.traversal import needed
+from ..records import replace
+from ..types import TokenType
+from .reach import tensors_of
+from .regions import Backward, Gradients, region_again
+
+
+class Trip(Backward):
+    """The region of a loop, which shares its nodes with what runs it backwards until both are
+    split."""
+
+    def __init__(self, region: Graph, gradients: Gradients) -> None:
+        builder = Builder.extending(region)
+        super().__init__(builder, region.params, tensors_of(region.results), gradients)
+        self._region = region
+        self._forward = set(region.nodes)
+
+    def kept(self, count: int) -> list[Value]:
+        """The values of the trip to be kept for the way back, of which these stand for the first
+        `count` parameters."""
+        readers = self._readers(())
+        found: dict[Value, None] = {}
+        for param in self.given[:count]:
+            if param in readers or param in self.results:
+                found.update(dict.fromkeys(self._little(param, readers) or [param]))
+        return list(found)
+
+    def read(self, kept: Sequence[Value]) -> set[Value]:
+        """What the way back reads of the trip's parameters and of what is kept."""
+        return {*self._readers(kept), *self.results}
+
+    def forward(self, kept: Sequence[Value]) -> Graph:
+        """The trip, which gives also what is to be kept."""
+        tokens = [v for v in self._region.results if isinstance(v.type, TokenType)]
+        graph = self.builder.finish([*self.outputs, *kept], ())
+        graph = replace(graph, params=self.given, results=(*self.outputs, *kept, *tokens))
+        alive = needed(graph)
+        return replace(graph, nodes=tuple([node for node in graph.nodes if node in alive]))
+
+    def backward(self, params: Sequence[Value]) -> Graph:
+        """The way back, of these values."""
+        builder = Builder("region")
+        builder.hints = dict(self.builder.hints)
+        copies = {value: builder.param(value.name, value.type) for value in params}
+        alive = self._alive(copies)
+        for node in self.builder.nodes:
+            if node in alive:
+                operands = [copies[value] for value in node.operands]
+                regions = [region_again(region) for region in node.regions]
+                made = builder.again(node, operands, device=node.device, regions=regions)
+                for value, copy in zip(node.results, made):
+                    copies.setdefault(value, copy)
+        return builder.finish([copies[value] for value in self.results], ())
+
+    def _alive(self, known: Mapping[Value, object] | Sequence[Value]) -> set[Node]:
+        """The nodes that the way back needs where some values are known."""
+        found: set[Node] = set()
+        pending = list(self.results)
+        while pending:
+            value = pending.pop()
+            if value in known or value.node is None or value.node in found:
+                continue
+            found.add(value.node)
+            pending.extend(value.node.operands)
+        return found
+
+    def _readers(self, known: Sequence[Value]) -> dict[Value, list[Node]]:
+        """The nodes of the way back that read each value."""
+        readers: dict[Value, list[Node]] = {}
+        for node in self._alive(known):
+            for operand in node.operands:
+                readers.setdefault(operand, []).append(node)
+        return readers
+
+    def _little(self, param: Value, readers: Mapping[Value, list[Node]]) -> list[Value] | None:
+        """What the trip computes of an array and the way back reads in its place, if that is all
+        of fewer axes."""
+        found: dict[Value, None] = {}
+        pending, seen = [param], {param}
+        while pending:
+            value = pending.pop()
+            if value in self.results:
+                return None
+            for node in readers.get(value, ()):
+                if node not in self._forward:
+                    return None
+                for made in tensors_of(node.results):
+                    if made.tensor.rank < param.tensor.rank:
+                        found[made] = None
+                    elif made not in seen:
+                        seen.add(made)
+                        pending.append(made)
+        little = [value for value in found if value in readers or value in self.results]
+        whole = product(param.tensor.shape)
+        sizes = [product(value.tensor.shape) for value in little]
+        known = [size for size in sizes if isinstance(size, int)]
+        few = not isinstance(whole, int) or len(known) < len(sizes) or sum(known) < whole
+        return little if few else None
