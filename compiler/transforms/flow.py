@@ -8,8 +8,8 @@ backwards by a scan over what each trip began with, which the loop is made to st
 
 Each of its trips computes the forward trip again, from what that began with, and carries the
 cotangents of what the loop carries and the sums of those of what it uses. A counting loop becomes
-a scan when it is differentiated, if how many trips it makes, or makes at most, is known as a size;
-others are run backwards with less memory (unknown_trips.py).
+a scan when it is differentiated, if how many trips it makes is known as a size; for others see
+bounded_trips.py and unknown_trips.py.
 
 Invariants: a loop that is differentiated gives more results than before, and those it gave.
 Prints and checks happen in forward trips alone.
@@ -34,6 +34,7 @@ from ..ops.movement import reshape
 from ..ops.shaping import zeros_like
 from ..records import replace
 from ..types import I64, TensorType
+from .bounded_trips import cotangents_of_bounded
 from .custom import custom_jvp_cotangents, custom_vjp_cotangents
 from .reach import carried_between, carried_pairs, tensors_of
 from .regions import Backward, Cotangents, Gradients, add_results, spread
@@ -110,19 +111,17 @@ def _for(
 ) -> Cotangents:
     """As the scan that the loop is made into, which has the counter behind what it carried; where
     its trips are not known, as they come."""
-    before = len(node.operands)
     if not _becomes_scan(builder, node):
-        return cotangents_of_trips(builder, node, cts, wanted, gradients)
+        rule = cotangents_of_bounded if "most" in node.attrs else cotangents_of_trips
+        return rule(builder, node, cts, wanted, gradients)
     carried = node.attrs["carried"] - 1
-    more = [False] * (len(node.operands) + 1 - before)
     made = _scan(
         builder,
         node,
         [*cts[:carried], None],
-        [*wanted[2 : 2 + carried], False, *wanted[2 + carried :], *more],
+        [*wanted[2 : 2 + carried], False, *wanted[2 + carried :]],
         gradients,
     )
-    made = made[: len(made) - len(more)]
     return [None, None, *made[:carried], *made[carried + 1 :]]
 
 
@@ -187,19 +186,12 @@ def _scan(
 
 def _becomes_scan(builder: Builder, node: Node) -> bool:
     """Make a counting loop a scan over nothing, that carries the counter last, if its number of
-    trips is known as a size. Where only the most trips it may make are known it makes those, and
-    has where it ends as its last operand."""
+    trips is known as a size."""
     begin, end = (_known_size(bound) for bound in node.operands[:2])
+    if begin is None or end is None:
+        return False
     (region,) = node.regions
     carried = node.attrs["carried"]
-    more: tuple[Value, ...] = ()
-    if begin is not None and end is not None:
-        length = maximum(0, end - begin)
-    elif "most" in node.attrs:
-        length, more = node.attrs["most"], node.operands[1:2]
-        region = _until_the_end(region, carried)
-    else:
-        return False
     inner = Builder.extending(region)
     counter, *params = region.params
     inner.params = [*params[:carried], counter, *params[carried:]]
@@ -210,26 +202,12 @@ def _becomes_scan(builder: Builder, node: Node) -> bool:
     node.regions = (replace(made, results=(*tensors, following, *tokens)),)
     held, rest = node.operands[2 : 2 + carried], node.operands[2 + carried :]
     node.op = scan
-    node.operands = (*held, node.operands[0], *rest, *more)
+    node.operands = (*held, node.operands[0], *rest)
     node.attrs = freeze({
-        "carried": carried + 1, "length": length, "reverse": False, "stacked": 0,
+        "carried": carried + 1, "length": maximum(0, end - begin), "reverse": False, "stacked": 0,
     })  # fmt: skip
     add_results(builder, node, [counter.tensor])
     return True
-
-
-def _until_the_end(region: Graph, carried: int) -> Graph:
-    """The region of a counting loop where the counter is below a last parameter, else what it
-    carries as it is."""
-    builder, same = Builder("region"), Builder("region")
-    builder.hints = dict(region.hints)
-    params = [builder.param(param.name, param.type) for param in region.params]
-    kept = [same.param(param.name, param.type) for param in region.params][1 : 1 + carried]
-    end = builder.param("end", TensorType(I64, ()))
-    going_on = builder.emit("less", (params[0], end))
-    regions = [region, same.finish(kept)]
-    made = builder.emit_all(cond, (going_on, *params), {}, regions=regions)
-    return builder.finish(tensors_of(made))
 
 
 def _widen(builder: Builder, node: Node, region: Graph, values: Sequence[Value]) -> list[Value]:

@@ -10,9 +10,16 @@ Not here: what transforms make of loops.
 
 from __future__ import annotations
 
-from ..ir.graph import Node
+from collections.abc import Callable, Sequence
+
+from ..dims import Size
+from ..ir.builder import Builder
+from ..ir.graph import Node, Value
 from ..ops.flow import for_, while_
 from ..records import dataclass
+from ..types import I64, TensorType
+
+Values = Sequence[Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +48,24 @@ class Form:
     def param(self, operand: int) -> int:
         """The number of the parameter that stands for an operand behind the head."""
         return operand - self.head + self.handed
+
+
+def counting(
+    builder: Builder,
+    count: Value,
+    carried: Values,
+    given: Values,
+    body: Callable[[Builder, Value, Values, Values], Values],
+    most: Size | None = None,
+) -> Values:
+    """A `for` from 0. body: makes the region, of the counter, what is carried and what is given.
+    most: a size that the count is never above."""
+    inner = Builder("region")
+    inner.hints = dict(builder.hints)
+    at = inner.param("i", TensorType(I64, ()))
+    moving = [inner.param(value.name, value.type) for value in carried]
+    rest = [inner.param(value.name, value.type) for value in given]
+    region = inner.finish(body(inner, at, moving, rest), ())
+    operands = (builder.constant(0, I64), count, *carried, *given)
+    attrs = {"carried": len(carried), **({} if most is None else {"most": most})}
+    return builder.emit_all(for_, operands, attrs, regions=[region])

@@ -20,7 +20,7 @@ Not here: loops of a known number of trips (flow.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,13 +32,12 @@ from ..ops.flow import for_
 from ..ops.shaping import filled, zeros_like
 from ..records import dataclass
 from ..types import I64, TensorType
-from .loops import Form
+from .loops import Form, Values, counting
 from .reach import carried_between, tensors_of
 from .regions import Backward, Cotangents, Gradients, add_results, copied, region_again, spread
 from .sums import added
 
 KEPT = 32
-Values = Sequence[Value]
 _COUNTER = TensorType(I64, ())
 
 
@@ -154,7 +153,7 @@ class _Loop:
             return self.trips(inner, sums, low, high, kept.held(inner, number), rest)
 
         kept = self.kept(builder, begin, end, held, rest)
-        return _loop(builder, kept.parts, sums, [*kept.values, *rest], stretch)
+        return counting(builder, kept.parts, sums, [*kept.values, *rest], stretch)
 
     def trips(
         self, builder: Builder, sums: Values, begin: Value, end: Value, held: Values, rest: Values
@@ -170,7 +169,7 @@ class _Loop:
             return copied(inner, self.turned, [counter, *now, *rest, *sums])
 
         kept = self.kept(builder, begin, end, held, rest)
-        return _loop(builder, builder.sub(end, begin), sums, [*kept.values, *rest], trip)
+        return counting(builder, builder.sub(end, begin), sums, [*kept.values, *rest], trip)
 
     def split(self, given: Values) -> tuple[_Kept, Values]:
         """What is kept of a stretch, and what the loop uses."""
@@ -193,7 +192,7 @@ class _Loop:
         parts = _quotient_up(builder, trips, stride)
         stacks = [filled(builder, 0, v.tensor.dtype, (KEPT, *v.tensor.shape)) for v in held]
         given = [begin, end, stride, parts, *rest]
-        made = _loop(builder, parts, [*held, *stacks], given, part)
+        made = counting(builder, parts, [*held, *stacks], given, part)
         return _Kept(begin, end, stride, parts, made[self.carried :])
 
     def advanced(
@@ -223,24 +222,6 @@ def _turned(
     for total, part in zip(sums, parts):
         arm.results.append(total if part is None else added(arm.builder, total, part))
     return arm.finish([*arm.given, *arm.added])
-
-
-def _loop(
-    builder: Builder,
-    count: Value,
-    carried: Values,
-    given: Values,
-    body: Callable[[Builder, Value, Values, Values], Values],
-) -> Values:
-    """A `for` from 0. body: makes the region, of the counter, what is carried and what is given."""
-    inner = Builder("region")
-    inner.hints = dict(builder.hints)
-    at = inner.param("i", _COUNTER)
-    moving = [inner.param(value.name, value.type) for value in carried]
-    rest = [inner.param(value.name, value.type) for value in given]
-    region = inner.finish(body(inner, at, moving, rest), ())
-    operands = (builder.constant(0, I64), count, *carried, *given)
-    return builder.emit_all(for_, operands, {"carried": len(carried)}, regions=[region])
 
 
 def _quotient_up(builder: Builder, a: Value, b: Value) -> Value:

@@ -1,0 +1,111 @@
+"""Gradients through counting loops of which a bound of the number of trips is a size.
+
+Such are loops in loops, as ``for j in range(i)``. What a trip leaves for the way back has a row in
+stacks as long as the bound, which the loop fills as it goes:
+
+    for i from a to b:    c, stacks[i - a] = ...
+    for i from b down to a:    dc, dx = ... of stacks[i - a]
+
+Not here: loops of a known number of trips (flow.py), or of any (unknown_trips.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..ir.attrs import freeze
+from ..ir.builder import Builder
+from ..ir.graph import Node, Value
+from ..ops.creation import constant
+from ..ops.movement import broadcast_to
+from ..ops.shaping import zeros_like
+from ..types import I64, TensorType
+from .loops import Values, counting
+from .reach import carried_between, carried_pairs, tensors_of
+from .regions import Cotangents, Gradients, add_results, copied, spread
+from .sums import added
+from .trips import Trip
+
+
+def cotangents_of_bounded(
+    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
+) -> Cotangents:
+    """The cotangents of the operands of a `for` that has the attribute `most`."""
+    (region,) = node.regions
+    carried, most, operands = node.attrs["carried"], node.attrs["most"], node.operands
+    counter, *params = region.params
+    tensors = tensors_of(region.results)
+    carries = carried_between(
+        region,
+        {param for param, want in zip(params, wanted[2:]) if want},
+        [made for made, ct in zip(tensors, cts) if ct is not None],
+        carried_pairs(node),
+    )
+    uses = [at for at in range(carried, len(params)) if wanted[2 + at]]
+
+    body = Trip(region, gradients)
+    weights: list[Value | None] = [None] * carried
+    for at in carries:
+        weights[at] = body.param("dc", tensors[at].tensor)
+    sums = [body.param("dx", params[at].tensor) for at in uses]
+    found = body.of_params(weights, [1 + at for at in (*carries, *uses)])
+    body.results = [ct or body.zero(params[at]) for at, ct in zip(carries, found)]
+    for total, part in zip(sums, found[len(carries) :]):
+        body.results.append(total if part is None else added(body.builder, total, part))
+
+    kept = [value for value in body.kept(1 + carried) if value is not counter]
+    read = body.read([counter, *kept])
+    kept = [value for value in kept if value in read]
+    rest = [at for at in range(carried, len(params)) if params[at] in read]
+    turned = body.backward([counter, *kept, *[params[at] for at in rest], *body.added])
+    stacks = _keep(builder, node, body, kept)
+
+    def trip(inner: Builder, at: Value, sums: Values, given: Values) -> Values:
+        begin, end, *others = given
+        now = inner.sub(inner.sub(end, 1), at)
+        row = inner.sub(now, begin)
+        rows = [inner.gather(stack, row, axes=(0,))[0] for stack in others[: len(stacks)]]
+        return copied(inner, turned, [now, *rows, *others[len(stacks) :], *sums])
+
+    firsts = [cts[at] or zeros_like(builder, operands[2 + at]) for at in carries]
+    firsts += [zeros_like(builder, operands[2 + at]) for at in uses]
+    begin, end = operands[:2]
+    given = [begin, end, *stacks, *[operands[2 + at] for at in rest]]
+    made = counting(builder, builder.sub(end, begin), firsts, given, trip, most)
+    return spread(len(operands), dict(zip([2 + at for at in (*carries, *uses)], made)))
+
+
+def _keep(builder: Builder, node: Node, body: Trip, kept: Values) -> list[Value]:
+    """Let the loop fill stacks of what is kept, which it carries behind the rest."""
+    carried, most = node.attrs["carried"], node.attrs["most"]
+    types = [TensorType(v.tensor.dtype, (most, *v.tensor.shape)) for v in kept]
+    forward = body.forward(kept)
+    inner = Builder.extending(forward)
+    stacks = [inner.param("kept", typ) for typ in types]
+    begin = inner.param("begin", TensorType(I64, ()))
+    counter, *params = forward.params
+    inner.params = [counter, *params[:carried], *stacks, *params[carried:], begin]
+    row = inner.sub(counter, begin)
+    filled = [inner.scatter(s, v, row, axes=(0,))[0] for s, v in zip(stacks, kept)]
+    tensors = tensors_of(forward.results)
+    tokens = forward.results[len(tensors) :]
+    node.regions = (inner.finish([*tensors[:carried], *filled], tokens),)
+    empty = [_zeros_before(builder, node, typ) for typ in types]
+    begin, end, *operands = node.operands
+    node.operands = (begin, end, *operands[:carried], *empty, *operands[carried:], begin)
+    node.attrs = freeze({**node.attrs, "carried": carried + len(kept)})
+    return add_results(builder, node, types)
+
+
+def _zeros_before(builder: Builder, node: Node, typ: TensorType) -> Value:
+    """Zeros that are made before a node, which is to use them."""
+    start = len(builder.nodes)
+    zero = builder.emit(constant, (), {"value": np.zeros((), typ.dtype.numpy)})
+    made: Value = builder.emit(broadcast_to, (zero,), {"shape": typ.shape})
+    more = builder.nodes[start:]
+    del builder.nodes[start:]
+    at = builder.nodes.index(node)
+    builder.nodes[at:at] = more
+    return made
