@@ -11,8 +11,6 @@ Not here: loops of a known number of trips (flow.py), or of any (unknown_trips.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..ir.attrs import freeze
@@ -24,16 +22,14 @@ from ..ops.shaping import zeros_like
 from ..types import I64, TensorType
 from .loops import Values, counting
 from .reach import carried_between, carried_pairs, tensors_of
-from .regions import Cotangents, Gradients, add_results, copied, spread
-from .sums import added
+from .regions import Asked, Cotangents, add_results, copied
 from .trips import Trip
 
 
-def cotangents_of_bounded(
-    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
-) -> Cotangents:
+def cotangents_of_bounded(builder: Builder, node: Node, asked: Asked) -> Cotangents:
     """The cotangents of the operands of a `for` that has the attribute `most`."""
     (region,) = node.regions
+    cts, wanted = asked.arrived, asked.wanted
     carried, most, operands = node.attrs["carried"], node.attrs["most"], node.operands
     counter, *params = region.params
     tensors = tensors_of(region.results)
@@ -45,15 +41,17 @@ def cotangents_of_bounded(
     )
     uses = [at for at in range(carried, len(params)) if wanted[2 + at]]
 
-    body = Trip(region, gradients)
+    body = Trip(region, asked.gradients)
     weights: list[Value | None] = [None] * carried
     for at in carries:
         weights[at] = body.param("dc", tensors[at].tensor)
     sums = [body.param("dx", params[at].tensor) for at in uses]
     found = body.of_params(weights, [1 + at for at in (*carries, *uses)])
-    body.results = [ct or body.zero(params[at]) for at, ct in zip(carries, found)]
-    for total, part in zip(sums, found[len(carries) :]):
-        body.results.append(total if part is None else added(body.builder, total, part))
+    totals = [*[None] * len(carries), *sums]
+    body.results = [
+        body.total(total, part, params[at])
+        for total, part, at in zip(totals, found, (*carries, *uses))
+    ]
 
     kept = [value for value in body.kept(1 + carried) if value is not counter]
     read = body.read([counter, *kept])
@@ -70,11 +68,12 @@ def cotangents_of_bounded(
         return copied(inner, turned, [now, *rows, *others[len(stacks) :], *sums])
 
     firsts = [cts[at] or zeros_like(builder, operands[2 + at]) for at in carries]
-    firsts += [zeros_like(builder, operands[2 + at]) for at in uses]
+    firsts += [asked.start(builder, 2 + at, operands[2 + at]) for at in uses]
     begin, end = operands[:2]
     given = [begin, end, *stacks, *[operands[2 + at] for at in rest]]
     made = counting(builder, builder.sub(end, begin), firsts, given, trip, most)
-    return spread(len(operands), dict(zip([2 + at for at in (*carries, *uses)], made)))
+    places = [2 + at for at in (*carries, *uses)]
+    return asked.answer(builder, dict(zip(places, made)), places[len(carries) :])
 
 
 def _keep(builder: Builder, node: Node, body: Trip, kept: Values) -> list[Value]:

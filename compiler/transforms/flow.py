@@ -19,7 +19,7 @@ gradients (regions.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..dims import Size, maximum
 from ..ir.attrs import freeze
@@ -37,100 +37,139 @@ from ..types import I64, TensorType
 from .bounded_trips import cotangents_of_bounded
 from .custom import custom_jvp_cotangents, custom_vjp_cotangents
 from .reach import carried_between, carried_pairs, tensors_of
-from .regions import Backward, Cotangents, Gradients, add_results, spread
-from .sums import added
+from .regions import Asked, Cotangents, add_results, region_again
 from .trips import Trip
 from .unknown_trips import cotangents_of_trips
 
+Rule = Callable[[Builder, Node, Asked], Cotangents]
 
-def flow_cotangents(
-    builder: Builder,
-    node: Node,
-    cotangents: Cotangents,
-    wanted: Sequence[bool],
-    gradients: Gradients,
-) -> Cotangents:
-    """The cotangents of a node's operands. wanted: of which; the others are None."""
-    return _RULES[node.op.name](builder, node, cotangents, wanted, gradients)
+
+def flow_cotangents(builder: Builder, node: Node, asked: Asked) -> Cotangents:
+    """The cotangents of a node's operands, with what was added up of them before."""
+    return _RULES[node.op.name](builder, node, asked)
 
 
 # -- branches
 
 
-def _cond(
-    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
-) -> Cotangents:
-    arrived = [ct for ct in cts if ct is not None]
-    places = [at for at, want in enumerate(wanted) if want and at]
-    arms = [Backward.of_copy(region, gradients) for region in node.regions]
+def _cond(builder: Builder, node: Node, asked: Asked) -> Cotangents:
+    """What a loop in a branch leaves for its way back it leaves in there: the branch is taken
+    again. Others leave little things of large operands behind."""
+    places = [at for at, want in enumerate(asked.wanted) if want and at]
+    before = {at: ct for at in places if (ct := asked.before[at]) is not None}
+    again = any(inner.regions for region in node.regions for inner in region.nodes)
+    arms = [
+        Trip(region_again(region) if again else region, asked.gradients) for region in node.regions
+    ]
     for arm in arms:
-        weights: list[Value | None] = [
-            None if ct is None else arm.param("ct", ct.tensor) for ct in cts
-        ]
+        weights = [None if ct is None else arm.param("ct", ct.tensor) for ct in asked.arrived]
+        sums = {at: arm.param("dx", ct.tensor) for at, ct in before.items()}
         found = arm.of_params(weights, [at - 1 for at in places])
-        arm.results = [arm.zero(arm.given[at - 1]) if g is None else g
-                       for at, g in zip(places, found)]  # fmt: skip
-    used = {at for arm in arms for at in arm.needed()}
-    kept = [at for at in range(len(node.operands) - 1) if at in used]
-    regions = [
-        arm.finish([*[arm.given[at] for at in kept], *arm.added]) for arm in arms
-    ]  # fmt: skip
-    operands = [node.operands[0], *[node.operands[at + 1] for at in kept], *arrived]
-    made = builder.emit_all(cond, operands, {}, regions=regions)
-    return spread(len(node.operands), dict(zip(places, made)))
+        arm.results = [
+            arm.total(sums.get(at), part, arm.given[at - 1]) for at, part in zip(places, found)
+        ]
+    count = len(node.operands) - 1
+    little = [[v for v in arm.kept(count) if v not in arm.given] for arm in arms]
+    if again:
+        little = [[] for _ in arms]
+    read = [arm.read(kept) for arm, kept in zip(arms, little)]
+    used = [at for at in range(count) if any(arm.given[at] in r for arm, r in zip(arms, read))]
+    kept = _leave(builder, node, arms, little)
+    regions = []
+    for arm, own in zip(arms, little):
+        left = [
+            value if value in own else arm.builder.param("other", value.tensor)
+            for values in little
+            for value in values
+        ]
+        regions.append(arm.backward([*[arm.given[at] for at in used], *left, *arm.added]))
+    arrived = [ct for ct in asked.arrived if ct is not None]
+    operands = [node.operands[0], *[node.operands[1 + at] for at in used], *kept, *arrived]
+    made = builder.emit_all(cond, [*operands, *before.values()], {}, regions=regions)
+    return asked.answer(builder, dict(zip(places, made)), places)
 
 
-def _recompute(
-    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
-) -> Cotangents:
+def _leave(
+    builder: Builder, node: Node, arms: Sequence[Trip], little: Sequence[Sequence[Value]]
+) -> list[Value]:
+    """Let a branch give also what its arms leave behind, zeros where the other one was taken."""
+    types = [value.tensor for values in little for value in values]
+    if not types:
+        return []
+    regions = []
+    for arm, own in zip(arms, little):
+        left = [
+            value if value in own else zeros_like(arm.builder, value)
+            for values in little
+            for value in values
+        ]
+        regions.append(arm.forward(left))
+    node.regions = tuple(regions)
+    return add_results(builder, node, types)
+
+
+def _recompute(builder: Builder, node: Node, asked: Asked) -> Cotangents:
     """In a scan of one trip: nothing in it is merged with what was computed before."""
     (region,) = node.regions
-    places = [at for at, want in enumerate(wanted) if want]
-    arm = Backward.of_copy(region, gradients)
-    weights = [None if ct is None else arm.param("ct", ct.tensor) for ct in cts]
+    places = [at for at, want in enumerate(asked.wanted) if want]
+    arm = Trip(region_again(region), asked.gradients)
+    weights = [None if ct is None else arm.param("ct", ct.tensor) for ct in asked.arrived]
     found = arm.of_params(weights, places)
-    arm.results = [arm.zero(arm.given[at]) if g is None else g
-                   for at, g in zip(places, found)]  # fmt: skip
-    used = arm.needed()
-    graph = arm.finish([*[arm.given[at] for at in used], *arm.added])
-    operands = [*[node.operands[at] for at in used], *[ct for ct in cts if ct is not None]]
+    arm.results = [arm.total(None, part, arm.given[at]) for at, part in zip(places, found)]
+    read = arm.read(())
+    used = [at for at, param in enumerate(arm.given) if param in read]
+    graph = arm.backward([*[arm.given[at] for at in used], *arm.added])
+    arrived = [ct for ct in asked.arrived if ct is not None]
+    operands = [*[node.operands[at] for at in used], *arrived]
     once = {"carried": 0, "length": 1, "reverse": False, "stacked": 0}
     stacks = builder.emit_all(scan, operands, once, regions=[graph])
     made = [
         builder.emit("reshape", (stack,), {"shape": node.operands[at].tensor.shape})
         for at, stack in zip(places, stacks)
     ]
-    return spread(len(node.operands), dict(zip(places, made)))
+    return asked.answer(builder, dict(zip(places, made)))
+
+
+def _by_rule(rule: Callable[..., Cotangents]) -> Rule:
+    """A rule of the user's."""
+
+    def apply(builder: Builder, node: Node, asked: Asked) -> Cotangents:
+        made = rule(builder, node, asked.arrived, asked.wanted, asked.gradients)
+        found = {at: ct for at, ct in enumerate(made) if asked.wanted[at]}
+        return asked.answer(builder, found)
+
+    return apply
 
 
 # -- loops
 
 
-def _for(
-    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
-) -> Cotangents:
+def _for(builder: Builder, node: Node, asked: Asked) -> Cotangents:
     """As the scan that the loop is made into, which has the counter behind what it carried; where
     its trips are not known, as they come."""
     if not _becomes_scan(builder, node):
         rule = cotangents_of_bounded if "most" in node.attrs else cotangents_of_trips
-        return rule(builder, node, cts, wanted, gradients)
+        return rule(builder, node, asked)
     carried = node.attrs["carried"] - 1
+    arrived, wanted, before = asked.arrived, asked.wanted, asked.before
     made = _scan(
         builder,
         node,
-        [*cts[:carried], None],
-        [*wanted[2 : 2 + carried], False, *wanted[2 + carried :]],
-        gradients,
+        replace(
+            asked,
+            arrived=[*arrived[:carried], None],
+            wanted=[*wanted[2 : 2 + carried], False, *wanted[2 + carried :]],
+            before=[*before[2 : 2 + carried], None, *before[2 + carried :]],
+        ),
     )
-    return [None, None, *made[:carried], *made[carried + 1 :]]
+    return [*before[:2], *made[:carried], *made[carried + 1 :]]
 
 
-def _scan(
-    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
-) -> Cotangents:
+def _scan(builder: Builder, node: Node, asked: Asked) -> Cotangents:
     carried, stacked = node.attrs["carried"], node.attrs["stacked"]
     (region,) = node.regions
-    body = Trip(region, gradients)
+    cts, wanted = asked.arrived, asked.wanted
+    body = Trip(region, asked.gradients)
     tensors = tensors_of(region.results)
     ys = [at for at in range(carried, len(tensors)) if _at(cts, at) is not None]
     carries = carried_between(
@@ -145,15 +184,14 @@ def _scan(
     weights: list[Value | None] = [None] * len(tensors)
     for at in carries:
         weights[at] = body.param("dc", tensors[at].tensor)
-    sums = [body.param("dx", region.params[at].tensor) for at in uses]
+    sums = {at: body.param("dx", region.params[at].tensor) for at in uses}
     for at in ys:
         weights[at] = body.param("dy", tensors[at].tensor)
-    found = dict(zip((*carries, *rows, *uses), body.of_params(weights, (*carries, *rows, *uses))))
-    body.results = [found[at] or body.zero(body.given[at]) for at in carries]
-    for at, total in zip(uses, sums):
-        part = found[at]
-        body.results.append(total if part is None else added(body.builder, total, part))
-    body.results += [found[at] or body.zero(body.given[at]) for at in rows]
+    places = (*carries, *uses, *rows)
+    found = body.of_params(weights, places)
+    body.results = [
+        body.total(sums.get(at), part, body.given[at]) for at, part in zip(places, found)
+    ]
 
     kept = body.kept(carried)
     read = body.read(kept)
@@ -162,13 +200,13 @@ def _scan(
     rest = [at for at in range(carried + stacked, len(region.params)) if region.params[at] in read]
     first = [weights[at] for at in carries]
     last = [weights[at] for at in ys]
-    order = [*first, *sums, *kept, *[region.params[at] for at in again], *last,
+    order = [*first, *sums.values(), *kept, *[region.params[at] for at in again], *last,
              *[region.params[at] for at in rest]]  # fmt: skip
     backward = body.backward([value for value in order if value is not None])
     stacks = _widen(builder, node, body.forward(kept), kept)
     operands = [
-        *[_or_zeros(builder, cts[at], node.results[at]) for at in carries],
-        *[zeros_like(builder, node.operands[at]) for at in uses],
+        *[cts[at] or zeros_like(builder, node.results[at]) for at in carries],
+        *[asked.start(builder, at, node.operands[at]) for at in uses],
         *stacks,
         *[node.operands[at] for at in again],
         *[cts[at] for at in ys],
@@ -181,7 +219,7 @@ def _scan(
         "stacked": len(kept) + len(again) + len(ys),
     }
     made = builder.emit_all(scan, operands, attrs, regions=[backward])
-    return spread(len(node.operands), dict(zip((*carries, *uses, *rows), made)))
+    return asked.answer(builder, dict(zip(places, made)), uses)
 
 
 def _becomes_scan(builder: Builder, node: Node) -> bool:
@@ -235,26 +273,16 @@ def _known_size(value: Value) -> Size | None:
     return counted(value)
 
 
-# -- words
-
-
 def _at(cts: Cotangents, at: int) -> Value | None:
     return cts[at] if at < len(cts) else None
 
 
-def _or_zeros(builder: Builder, ct: Value | None, like: Value) -> Value:
-    if ct is not None:
-        return ct
-    made: Value = zeros_like(builder, like)
-    return made
-
-
-_RULES = {
+_RULES: Mapping[str, Rule] = {
     cond.name: _cond,
     for_.name: _for,
     while_.name: cotangents_of_trips,
     scan.name: _scan,
     recompute.name: _recompute,
-    custom_vjp.name: custom_vjp_cotangents,
-    custom_jvp.name: custom_jvp_cotangents,
+    custom_vjp.name: _by_rule(custom_vjp_cotangents),
+    custom_jvp.name: _by_rule(custom_jvp_cotangents),
 }

@@ -36,6 +36,7 @@ from ..ops.shaping import filled, sum_to, zeros_like
 from ..types import TensorType
 from .flow import flow_cotangents
 from .reach import between, carries, reached
+from .regions import Asked
 from .sums import added
 
 # The rule for a node, None where its results do not depend smoothly on its operands.
@@ -165,11 +166,24 @@ class _Reverse:
         smooth = [ct if r in self._reached else None for r, ct in zip(node.results, arrived)]
         if all(cotangent is None for cotangent in smooth):
             return
+        before = self._taken(operands, wanted)
         inner = partial(gradients, rule_of=self._rule_of)
-        found = flow_cotangents(self._builder, node, smooth, wanted, inner)
-        for operand, made in zip(operands, found, strict=True):
-            if made is not None and operand in self._reached:
+        asked = Asked(smooth, wanted, before, inner)
+        found = flow_cotangents(self._builder, node, asked)
+        for operand, want, made, held in zip(operands, wanted, found, before, strict=True):
+            if made is not None and want:
                 self._pass_on(node, operand, made, [])
+                if held in self._cut:
+                    self._cut.add(made)
+
+    def _taken(self, operands: Sequence[Value], wanted: Sequence[bool]) -> list[Value | None]:
+        """What has arrived at operands so far, to be added to: it arrives with the rest again."""
+        made: list[Value | None] = []
+        for operand, want in zip(operands, wanted):
+            made.append(self.cotangent(operand) if want else None)
+            if want:
+                self._parts.pop(operand, None)
+        return made
 
     def _pass_on(self, node: Node, operand: Value, made: Value, cts: list[Value]) -> None:
         builder = self._builder

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
-from ..ir.traversal import needed
 from ..ops.shaping import zeros_like
-from ..records import replace
+from ..records import dataclass
 from ..types import TensorType
 from .reach import tensors_of
+from .sums import added
 
 # gradients(builder, outputs, inputs, cotangents) of grad.py, with the rules in use.
 Gradients = Callable[
@@ -23,64 +23,34 @@ Gradients = Callable[
 Cotangents = Sequence[Value | None]
 
 
-class Backward:
-    """A forward region, and what is added to it to run it backwards.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a branch or loop: the cotangents of its operands.
 
-    given, outputs: the forward region's parameters and tensors. results: of what is added.
+    arrived: those of its results. wanted: of which operands. before: what has been added up of
+    them already, where something has. gradients: as above.
     """
 
-    def __init__(
-        self,
-        builder: Builder,
-        given: Sequence[Value],
-        outputs: Sequence[Value],
-        gradients: Gradients,
-    ) -> None:
-        self.builder = builder
-        self.given = tuple(given)
-        self.outputs = outputs
-        self.added: list[Value] = []
-        self.results: list[Value] = []
-        self._gradients = gradients
+    arrived: Cotangents
+    wanted: Sequence[bool]
+    before: Cotangents
+    gradients: Gradients
 
-    @classmethod
-    def of_copy(cls, region: Graph, gradients: Gradients) -> Backward:
-        """What computes the region again, without its effects."""
-        builder = Builder("region")
-        builder.hints = dict(region.hints)
-        given = [builder.param(p.name, p.type) for p in region.params]
-        return cls(builder, given, copied(builder, region, given), gradients)
+    def start(self, builder: Builder, at: int, like: Value) -> Value:
+        """What a sum of an operand's cotangents starts from."""
+        return self.before[at] or zeros_like(builder, like)
 
-    def param(self, name: str, typ: TensorType) -> Value:
-        """A further parameter."""
-        made = self.builder.param(name, typ)
-        self.added.append(made)
+    def answer(
+        self, builder: Builder, found: Mapping[int, Value | None], totals: Sequence[int] = ()
+    ) -> Cotangents:
+        """The cotangents of all operands. found: of some, what is to be added; of those in
+        `totals`, what was there before is in it."""
+        made = list(self.before)
+        for at, value in found.items():
+            before = None if at in totals else made[at]
+            if value is not None:
+                made[at] = value if before is None else added(builder, before, value)
         return made
-
-    def of_params(self, weights: Cotangents, places: Sequence[int]) -> list[Value | None]:
-        """The cotangents of parameters, from those of the outputs."""
-        pairs = [(v, ct) for v, ct in zip(self.outputs, weights) if ct is not None]
-        inputs = [self.given[at] for at in places]
-        outputs, cotangents = [v for v, _ in pairs], [ct for _, ct in pairs]
-        return self._gradients(self.builder, outputs, inputs, cotangents)
-
-    def zero(self, like: Value) -> Value:
-        """Zeros as `like` is."""
-        made: Value = zeros_like(self.builder, like)
-        return made
-
-    def needed(self) -> list[int]:
-        """Which of the forward parameters the results depend on."""
-        nodes = needed(self.builder.finish(self.results, ()))
-        used = {*self.results, *(v for node in nodes for v in node.operands)}
-        return [at for at, param in enumerate(self.given) if param in used]
-
-    def finish(self, params: Sequence[Value]) -> Graph:
-        """The region, without what its results do not need."""
-        graph = self.builder.finish(self.results, ())
-        alive = needed(graph)
-        nodes = tuple([node for node in graph.nodes if node in alive])
-        return replace(graph, params=tuple(params), nodes=nodes)
 
 
 def copied(builder: Builder, graph: Graph, given: Sequence[Value]) -> list[Value]:
@@ -117,8 +87,3 @@ def add_results(builder: Builder, node: Node, types: Sequence[TensorType]) -> li
     node.results = (*tensors, *made, *tokens)
     builder.changed(node)
     return made
-
-
-def spread(count: int, found: Mapping[int, Value]) -> list[Value | None]:
-    """As many, with what is found in its places."""
-    return [found.get(at) for at in range(count)]

@@ -15,25 +15,54 @@ from ..dims import product
 from ..ir.builder import Builder
 from ..ir.graph import Graph, Node, Value
 from ..ir.traversal import needed
+from ..ops.shaping import zeros_like
 from ..records import replace
-from ..types import TokenType
+from ..types import TensorType, TokenType
 from .reach import tensors_of
-from .regions import Backward, Gradients, region_again
+from .regions import Cotangents, Gradients, region_again
+from .sums import added
 
 
-class Trip(Backward):
-    """The region of a loop, which shares its nodes with what runs it backwards until both are
-    split."""
+class Trip:
+    """A forward region, and what is added to it to run it backwards, which share their nodes until
+    they are split.
+
+    given, outputs: the forward region's parameters and tensors. added: further parameters of the
+    way back. results: of the way back.
+    """
 
     def __init__(self, region: Graph, gradients: Gradients) -> None:
-        builder = Builder.extending(region)
-        super().__init__(builder, region.params, tensors_of(region.results), gradients)
+        self.builder = Builder.extending(region)
+        self.given = region.params
+        self.outputs = tensors_of(region.results)
+        self.added: list[Value] = []
+        self.results: list[Value] = []
+        self._gradients = gradients
         self._region = region
         self._forward = set(region.nodes)
 
+    def param(self, name: str, typ: TensorType) -> Value:
+        """A further parameter of the way back."""
+        made = self.builder.param(name, typ)
+        self.added.append(made)
+        return made
+
+    def of_params(self, weights: Cotangents, places: Sequence[int]) -> list[Value | None]:
+        """The cotangents of parameters, from those of the outputs."""
+        pairs = [(v, ct) for v, ct in zip(self.outputs, weights) if ct is not None]
+        inputs = [self.given[at] for at in places]
+        outputs, cotangents = [v for v, _ in pairs], [ct for _, ct in pairs]
+        return self._gradients(self.builder, outputs, inputs, cotangents)
+
+    def total(self, before: Value | None, part: Value | None, like: Value) -> Value:
+        """The sum of what is there, zeros as `like` is where nothing is."""
+        if before is None or part is None:
+            return before or part or zeros_like(self.builder, like)
+        return added(self.builder, before, part)
+
     def kept(self, count: int) -> list[Value]:
-        """The values of the trip to be kept for the way back, of which these stand for the first
-        `count` parameters."""
+        """What is to be kept for the way back in place of the first `count` parameters, where it
+        reads them: these, or what the trip computes of them."""
         readers = self._readers(())
         found: dict[Value, None] = {}
         for param in self.given[:count]:

@@ -34,18 +34,16 @@ from ..records import dataclass
 from ..types import I64, TensorType
 from .loops import Form, Values, counting
 from .reach import carried_between, tensors_of
-from .regions import Backward, Cotangents, Gradients, add_results, copied, region_again, spread
-from .sums import added
+from .regions import Asked, Cotangents, Gradients, add_results, copied, region_again
+from .trips import Trip
 
 KEPT = 32
 _COUNTER = TensorType(I64, ())
 
 
-def cotangents_of_trips(
-    builder: Builder, node: Node, cts: Cotangents, wanted: Sequence[bool], gradients: Gradients
-) -> Cotangents:
+def cotangents_of_trips(builder: Builder, node: Node, asked: Asked) -> Cotangents:
     """The cotangents of the operands of a `while`, or of a `for` between any bounds."""
-    form = Form.of(node)
+    form, cts, wanted = Form.of(node), asked.arrived, asked.wanted
     trip = _counted_trip(node.regions[0], form)
     carried, rest = range(1, 1 + form.carried), range(1 + form.carried, len(trip.params))
     operand_of = {at: at - 1 + form.head for at in (*carried, *rest)}
@@ -60,12 +58,12 @@ def cotangents_of_trips(
     begin, end = node.operands[:2] if node.op is for_ else _counted(builder, node)
 
     sums = [cts[at] or zeros_like(builder, operands[1 + at]) for at in carries]
-    sums += [zeros_like(builder, operands[at]) for at in uses]
-    loop = _Loop(trip, _turned(trip, carries, uses, gradients), form.carried)
+    sums += [asked.start(builder, operand_of[at], operands[at]) for at in uses]
+    loop = _Loop(trip, _turned(trip, carries, uses, asked.gradients), form.carried)
     held = [operands[at] for at in carried]
     made = loop.backward(builder, sums, begin, end, held, [operands[at] for at in rest])
     places = [operand_of[at] for at in (*[1 + at for at in carries], *uses)]
-    return spread(len(wanted), dict(zip(places, made)))
+    return asked.answer(builder, dict(zip(places, made)), places[len(carries) :])
 
 
 def _counted_trip(region: Graph, form: Form) -> Graph:
@@ -210,18 +208,18 @@ def _turned(
     """A trip backwards: of what the trip is handed, and of the cotangents of what it carries and
     the sums of those of what it uses, these cotangents and sums before the trip. carries: numbers
     of results. uses: numbers of parameters."""
-    arm = Backward.of_copy(trip, gradients)
+    arm = Trip(region_again(trip), gradients)
     weights: list[Value | None] = [None] * len(trip.results)
     for at in carries:
         weights[at] = arm.param("dc", trip.results[at].tensor)
     sums = [arm.param("dx", trip.params[at].tensor) for at in uses]
     places = [*[1 + at for at in carries], *uses]
-    found = arm.of_params(weights, places)
-    firsts, parts = found[: len(carries)], found[len(carries) :]
-    arm.results = [ct or arm.zero(arm.given[at]) for at, ct in zip(places, firsts)]
-    for total, part in zip(sums, parts):
-        arm.results.append(total if part is None else added(arm.builder, total, part))
-    return arm.finish([*arm.given, *arm.added])
+    totals = [*[None] * len(carries), *sums]
+    arm.results = [
+        arm.total(total, part, arm.given[at])
+        for total, part, at in zip(totals, arm.of_params(weights, places), places)
+    ]
+    return arm.backward([*arm.given, *arm.added])
 
 
 def _quotient_up(builder: Builder, a: Value, b: Value) -> Value:
