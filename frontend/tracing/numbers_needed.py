@@ -26,11 +26,8 @@ _INSTEAD = {
 }
 # What a line has in it -> what does the same in the graph; the first that fits is said.
 _BY_CALL: tuple[tuple[str, str], ...] = (
-    (r"\b(?<!\.)any\(", "np.any(condition) of the whole array for any() of its elements"),
-    (r"\b(?<!\.)all\(", "np.all(condition) of the whole array for all() of its elements"),
     (r"\b(?<!\.)(sum|len)\(.*\bfor\b.*\bif\b", "np.count_nonzero(condition) for the number of "
      "elements, np.sum(x, where=condition) for their sum"),
-    (r"^(?!.*\bfor\b).*\bin\b", "np.any(x == value) for `value in x`"),
 )  # fmt: skip
 _FOR_OTHERS = (
     "np.where(condition, a, b), & and | for `and` and `or`, np.minimum and np.maximum for min() "
@@ -79,12 +76,9 @@ def _instead_of(line: str) -> str:
 
 def data_error(traced: Any) -> Exception:
     """The error for a traced array whose memory other code asks for."""
-    joined = re.search(r"\bnp\.[rc]_\[", source_line(user_location()))
     return fail(
         "TM106",
         f"code that cannot be traced asked for the data of {traced!r}",
-        hint="write np.concatenate((a, b)) for np.r_[a, b], np.column_stack((a, b)) for np.c_[a, b]"
-        if joined
-        else "NumPy's functions can be traced, C code and other libraries cannot: call those "
+        hint="NumPy's functions can be traced, C code and other libraries cannot: call those "
         "outside the compiled function",
     )

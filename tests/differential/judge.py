@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -48,6 +48,7 @@ _SUM = re.compile(
     r"|convolve|correlate|conv\(|avg_pool"
 )
 _JUMPS = re.compile(r"remainder|fmod|divmod|floor_divide|^\{0\} // \{1\}$")
+_SPREAD = re.compile(r"(?<=\.)(?:nan)?(std|var)\(")
 _TIES = re.compile(r"[=!]=|np\.(not_)?equal\(")
 _EXTREME = re.compile(r"(?<!arg)(max|min|sort|partition|max_pool)(\.\w+)?\(|ptp\(|clip\(")
 
@@ -158,11 +159,25 @@ def _moved(move: Noise, step: Step, noise: str, operands: list[Any]) -> Any:
     made = run_step(step, operands)
     if noise == "rounded in place":
         operands[0][...] = move(operands[0])
+    if noise == "sum" and _SPREAD.search(step.text):
+        return _moved_spread(move, step, operands, made)
     if noise == "sum":
         return move.signed(move(made, _magnitude(step, operands, made)))
     if noise == "extreme":
         return move.signed(made)
     return move(made, _magnitude(step, operands, made)) if noise == "rounded" else made
+
+
+def _moved_spread(move: Noise, step: Step, operands: Sequence[Any], made: Any) -> Any:
+    """A variance or standard deviation: what is left of it where the numbers are equal is what
+    their mean was rounded by."""
+    text = re.sub(r", (ddof|correction)=[^,)]*", "", _SPREAD.sub("mean(", step.text))
+    size = run_step(replace(step, text=text), [np.abs(o) for o in operands])
+    with np.errstate(all="ignore"):
+        is_variance = "var" in _SPREAD.findall(step.text)
+        root = np.sqrt(made) if is_variance else made
+        moved = np.fmax(np.asarray(move(root, size)), np.zeros_like(root))
+        return _as_it_was(made, (moved * moved if is_variance else moved).astype(made.dtype))
 
 
 def run_numpy(

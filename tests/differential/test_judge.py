@@ -140,3 +140,18 @@ def test_changes_between_equal_and_unequal_numbers_are_excused() -> None:
     assert not found(program, a, rounded_elsewhere)
     exact = program_of(("np.diff({0}[..., 1:] == {0}[..., :-1], axis=1)", (0,), EXACT))
     assert found(exact, a, rounded_elsewhere)
+
+
+def test_what_roundings_leave_of_the_spread_of_equal_numbers_is_excused() -> None:
+    program = program_of(
+        ("np.std({0}, axis=0)", (0,), "sum"),
+        ("{0} != 0", (1,), EXACT),
+    )
+    spreads = program_of(("np.std({0}, axis=0)", (0,), "sum"))
+    a = np.broadcast_to(np.linspace(1, 9, 11) / 7, (34, 11)).copy()
+    assert np.std(a, axis=0).any()
+    assert not found(program, a, lambda a: np.zeros(11, bool))
+    a[:17] += 1e-3
+    assert not found(program, a, lambda a: np.ones(11, bool))
+    assert found(program, a, lambda a: np.zeros(11, bool))
+    assert found(spreads, a, lambda a: np.std(a, axis=0) * (1 + 1e-9))

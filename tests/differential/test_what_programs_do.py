@@ -120,5 +120,5 @@ def test_the_judge_can_move_what_is_rounded(rng: np.random.Generator) -> None:
     for _ in range(60):
         program, _, argument_sets = random_program(rng)
         found = judge.expected(program, argument_sets[0], rng)
-        moved += len(found.samples) == 2 * judge.PAIRS
+        moved += len(found.samples) in (2 * judge.PAIRS, 2 * judge.PAIRS + judge.TIES)
     assert moved >= 58, "runs of NumPy with moved results fail"

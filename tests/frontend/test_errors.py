@@ -99,7 +99,6 @@ def test_an_unsupported_function_names_what_does_its_work_and_not_what_is_spelt_
         (lambda x: np.polymul(x[0], x[0]), "np.convolve", "np.polyval"),
         (lambda x: np.matrix(x), "plain arrays", "object arrays"),
         (lambda x: list(np.nditer(x)), "whole arrays", "WRITEBACK"),
-        (lambda x: np.poly1d([1, 2])(x), "np.polyval", "[1, 2]"),
     ):
         text = message(function, X)
         assert named in text
@@ -271,13 +270,8 @@ def test_two_threads_trace_side_by_side() -> None:
 
 
 INSTEAD: list[tuple[Any, str, str]] = [
-    (lambda x: any(v > 2 for v in x), "TM101", "np.any(condition)"),
-    (lambda x: all(v > 2 for v in x), "TM101", "np.all(condition)"),
     (lambda x: sum(1 for v in x if v > 2), "TM101", "np.count_nonzero(condition)"),
-    (lambda x: 3 in x, "TM101", "np.any(x == value)"),
     (lambda x: [v for v in x if v > 2], "TM101", "np.where(condition, a, b)"),
-    (lambda x: np.r_[x, 1], "TM106", "np.concatenate((a, b)) for np.r_[a, b]"),
-    (lambda x: np.c_[x, x], "TM106", "np.column_stack((a, b)) for np.c_[a, b]"),
     (lambda x: math.erf(x[0]), "TM110", "tm.special.erf is"),
     (lambda x: math.gamma(x[0]), "TM110", "outside"),
 ]
