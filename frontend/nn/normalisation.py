@@ -12,9 +12,9 @@ import numpy as np
 
 from ..lifted import floating_dtype, lifted, read
 from ..numpy.operands import value_of
+from ..numpy.words import slid
 from ..tracing.state import fail, running
 from ..tracing.tensor import fresh
-from .pooling import slid
 from .windows import channels_of, padded, per_axis
 
 

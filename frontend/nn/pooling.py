@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.dims import Size, floor_divide
 from ..compiler.ir.graph import Value
 from ..compiler.types import DType
 from ..lifted import floating_dtype, lifted, read
 from ..numpy.operands import integer_limits, value_of
-from ..numpy.words import full, reshape, spread
+from ..numpy.words import full, reshape, slid
 from ..tracing.state import Trace, fail, running
 from ..tracing.tensor import fresh
 from .windows import (
@@ -147,17 +146,6 @@ class _Pooling:
             total = row if total is None else trace.emit("mul", total, row)
         assert total is not None
         return total
-
-
-def slid(trace: Trace, value: Value, axis: int, window: int, stride: int, dilation: int) -> Value:
-    """The windows over an axis, their positions a new last axis."""
-    shape = value.tensor.shape
-    places: Size = floor_divide(shape[axis] - (window - 1) * dilation - 1, stride) + 1
-    repeated = spread(trace, reshape(trace, value, (*shape, 1)), (*shape, window))
-    made: Value = trace.emit(
-        "slide", repeated, axes=(axis, len(shape)), dilation=dilation, size=places, stride=stride
-    )
-    return made
 
 
 def _least(dtype: DType) -> Any:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..tracing.integer import TracedSize
-from ..tracing.state import fail
-from .axes import one_axis
+from ..tracing.state import fail, running
+from ..tracing.tensor import fresh
+from .axes import one_axis, size_argument
 from .creation import asarray
-from .operands import is_traced
-from .ranges import arange
+from .operands import is_traced, value_of
+from .words import slid
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
@@ -185,9 +186,7 @@ def sliding_window_view(
         count = x.shape[place] - window + 1
         if count < 1:
             raise ValueError("window shape cannot be larger than input array shape")
-        starts, steps = arange(count), arange(window)
-        # The axis becomes two: where the window begins, where in the window, which goes last.
-        x = np.moveaxis(np.take(x, starts[:, None] + steps, axis=place), place + 1, -1)
+        x = fresh(running(), slid(running(), value_of(x), place, size_argument(window), 1, 1))
     return x
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tracemill.compiler.dims import Size, product
 from tracemill.compiler.ir.graph import Value
-from tracemill.compiler.types import BOOL, F64, I64, U8, DType
+from tracemill.compiler.types import BOOL, F64, I64, U8, U64, DType
 
 from ..tracing.concrete import known, require
 from ..tracing.integer import plain_size, user_size
@@ -167,7 +167,8 @@ def histogram(
                            hint="give the weights as integers")  # fmt: skip
             heavy = trace.cast(heavy, I64)
     edges = _edges(trace, value, bins, range)
-    found = _in_bins(trace, value, edges, heavy)
+    places = (_uniform if np.ndim(bins) == 0 else bin_numbers)(trace, value, edges)
+    found = _in_bins(trace, edges, places, heavy)
     counts = fresh(trace, trace.cast(found, BOOL) if of_bools else found)
     given = fresh(trace, edges)
     if density:
@@ -196,11 +197,36 @@ def _same_shape(trace: Trace, a: Value, b: Value) -> bool:
     )
 
 
-def _in_bins(trace: Trace, value: Value, edges: Value, weights: Value | None) -> Value:
+def _in_bins(trace: Trace, edges: Value, places: Value, weights: Value | None) -> Value:
     """How many elements each bin has; bins have their left edge, the last one both."""
     count = edges.tensor.shape[0] - 1
-    made = counted_at(trace, bin_numbers(trace, value, edges), count + 2, weights)
+    made = counted_at(trace, places, count + 2, weights)
     return slice_axis(trace, made, 0, 1, count)
+
+
+def _uniform(trace: Trace, value: Value, edges: Value) -> Value:
+    """`bin_numbers` for bins of one width, computed instead of searched, as NumPy does: roundings
+    may lead to a neighbour, which the edges tell."""
+    if value.tensor.dtype.kind == "c" or value.tensor.dtype in (I64, U64):
+        return bin_numbers(trace, value, edges)
+    emit = trace.emit
+    count = trace.size_value(edges.tensor.shape[0] - 1)
+    ends = [slice_axis(trace, edges, 0, at, 1) for at in (0, edges.tensor.shape[0] - 1)]
+    first, last = (trace.cast(reshape(trace, end, ()), F64) for end in ends)
+    x, bounds = trace.cast(value, F64), trace.cast(edges, F64)
+    one, most = trace.literal(1, I64), emit("sub", count, trace.literal(1, I64))
+    share = emit("div", emit("sub", x, first), emit("sub", last, first))
+    near = emit("mul", share, trace.cast(count, F64))
+    near = emit("fmin", emit("fmax", near, trace.literal(0.0, F64)), trace.cast(most, F64))
+    place = trace.cast(near, I64)
+    below = emit("less", x, emit("gather", bounds, place, axes=(0,))[0])
+    place = emit("sub", place, trace.cast(below, I64))
+    above = emit("gather", bounds, emit("add", place, one), axes=(0,))[0]
+    above = emit("logical_and", emit("greater_equal", x, above), emit("less", place, most))
+    place = emit("add", emit("add", place, trace.cast(above, I64)), one)
+    behind = emit("select", emit("less_equal", x, last), place, emit("add", count, one))
+    made: Value = emit("select", emit("less", x, first), trace.literal(0, I64), behind)
+    return made
 
 
 def bin_numbers(trace: Trace, value: Value, edges: Value) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracemill.compiler.dims import Size, product
+from tracemill.compiler.dims import Size, floor_divide, product
 from tracemill.compiler.ir.graph import Value
 from tracemill.compiler.ops.signature import shape_text
 from tracemill.compiler.types import DType
@@ -144,3 +144,14 @@ def in_a_row(trace: Trace, value: Value, axis: Any) -> tuple[Value, int]:
         return value, one_axis(axis, rank)
     place = 0 if axis is None else one_axis(axis, 1)
     return reshape(trace, value, (product(value.tensor.shape),)), place
+
+
+def slid(trace: Trace, value: Value, axis: int, window: Size, stride: int, dilation: int) -> Value:
+    """The windows over an axis, their positions a new last axis."""
+    shape = value.tensor.shape
+    places: Size = floor_divide(shape[axis] - (window - 1) * dilation - 1, stride) + 1
+    repeated = spread(trace, reshape(trace, value, (*shape, 1)), (*shape, window))
+    made: Value = trace.emit(
+        "slide", repeated, axes=(axis, len(shape)), dilation=dilation, size=places, stride=stride
+    )
+    return made

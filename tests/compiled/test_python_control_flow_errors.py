@@ -376,13 +376,3 @@ def test_recursion_on_values_is_refused() -> None:
         return halved(s / 2)
 
     refused(halved, "TM104", "calls itself", args=(X[:1].sum() * X,) and (np.array(3.0),))
-
-
-def test_gradients_of_loops_on_a_condition_are_refused() -> None:
-    def loss(x):
-        while x.sum() > 1:
-            x = x / 2
-        return x.sum()
-
-    with pytest.raises(TracemillError, match="TM120"):
-        tm.jit(tm.grad(loss))(X)
