@@ -40,6 +40,7 @@ from .result import InputOutput, Output, SizeOutput, StaticOutput, TensorOutput,
 from .sharing import Sharing
 from .state import Input, Trace, fail, stored_outside
 from .tensor import TracedArray, TracedScalar
+from .texts import refuse_text
 from .undefined import Undefined
 from .views import Base, argument_strides
 
@@ -189,6 +190,8 @@ def _output(
         item.tracing.check_alive(item.made)
         raise fail("TM103", f"{item!r} belongs to another trace and is returned")
     _refuse_result(item)
+    hint = "return the value and make the text of the result; tm.print shows it in the function"
+    refuse_text(item, "returned", hint)
     return StaticOutput(item)
 
 

@@ -284,3 +284,18 @@ def test_the_hint_names_what_does_the_same_in_the_graph(
     text = message(function, X)
     assert code in text
     assert hint in text.partition("hint: ")[2]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: f"{x.mean()}",
+        lambda x: {"text": str(x[0])},
+        lambda x: (x, "%s is it" % x.sum()),  # noqa: UP031  a way of Python's
+    ],
+)
+def test_texts_of_values_of_the_run_are_not_returned(function: Any) -> None:
+    text = message(function, X)
+    assert "TM102" in text
+    assert "is returned" in text
+    assert "tm.print" in text
