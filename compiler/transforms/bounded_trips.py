@@ -22,7 +22,7 @@ from ..ops.shaping import zeros_like
 from ..types import I64, TensorType
 from .loops import Values, counting
 from .reach import carried_between, carried_pairs, tensors_of
-from .regions import Asked, Cotangents, add_results, copied
+from .regions import Asked, Cotangents, add_results, copied, move_before
 from .trips import Trip
 
 
@@ -42,20 +42,10 @@ def cotangents_of_bounded(builder: Builder, node: Node, asked: Asked) -> Cotange
     uses = [at for at in range(carried, len(params)) if wanted[2 + at]]
 
     body = Trip(region, asked.gradients)
-    weights: list[Value | None] = [None] * carried
-    for at in carries:
-        weights[at] = body.param("dc", tensors[at].tensor)
-    sums = [body.param("dx", params[at].tensor) for at in uses]
-    found = body.of_params(weights, [1 + at for at in (*carries, *uses)])
-    totals = [*[None] * len(carries), *sums]
-    body.results = [
-        body.total(total, part, params[at])
-        for total, part, at in zip(totals, found, (*carries, *uses))
-    ]
+    body.turn(carries, [1 + at for at in uses])
 
     kept = [value for value in body.kept(1 + carried) if value is not counter]
     read = body.read([counter, *kept])
-    kept = [value for value in kept if value in read]
     rest = [at for at in range(carried, len(params)) if params[at] in read]
     turned = body.backward([counter, *kept, *[params[at] for at in rest], *body.added])
     stacks = _keep(builder, node, body, kept)
@@ -103,8 +93,5 @@ def _zeros_before(builder: Builder, node: Node, typ: TensorType) -> Value:
     start = len(builder.nodes)
     zero = builder.emit(constant, (), {"value": np.zeros((), typ.dtype.numpy)})
     made: Value = builder.emit(broadcast_to, (zero,), {"shape": typ.shape})
-    more = builder.nodes[start:]
-    del builder.nodes[start:]
-    at = builder.nodes.index(node)
-    builder.nodes[at:at] = more
+    move_before(builder, node, start)
     return made

@@ -69,20 +69,15 @@ def _cond(builder: Builder, node: Node, asked: Asked) -> Cotangents:
             arm.total(sums.get(at), part, arm.given[at - 1]) for at, part in zip(places, found)
         ]
     count = len(node.operands) - 1
-    little = [[v for v in arm.kept(count) if v not in arm.given] for arm in arms]
-    if again:
-        little = [[] for _ in arms]
+    little = [[] if again else [v for v in arm.kept(count) if v not in arm.given] for arm in arms]
     read = [arm.read(kept) for arm, kept in zip(arms, little)]
     used = [at for at in range(count) if any(arm.given[at] in r for arm, r in zip(arms, read))]
-    kept = _leave(builder, node, arms, little)
+    left = [value for values in little for value in values]
+    kept = _leave(builder, node, arms, left)
     regions = []
     for arm, own in zip(arms, little):
-        left = [
-            value if value in own else arm.builder.param("other", value.tensor)
-            for values in little
-            for value in values
-        ]
-        regions.append(arm.backward([*[arm.given[at] for at in used], *left, *arm.added]))
+        given = [v if v in own else arm.builder.param("other", v.tensor) for v in left]
+        regions.append(arm.backward([*[arm.given[at] for at in used], *given, *arm.added]))
     arrived = [ct for ct in asked.arrived if ct is not None]
     operands = [node.operands[0], *[node.operands[1 + at] for at in used], *kept, *arrived]
     made = builder.emit_all(cond, [*operands, *before.values()], {}, regions=regions)
@@ -90,22 +85,16 @@ def _cond(builder: Builder, node: Node, asked: Asked) -> Cotangents:
 
 
 def _leave(
-    builder: Builder, node: Node, arms: Sequence[Trip], little: Sequence[Sequence[Value]]
+    builder: Builder, node: Node, arms: Sequence[Trip], left: Sequence[Value]
 ) -> list[Value]:
     """Let a branch give also what its arms leave behind, zeros where the other one was taken."""
-    types = [value.tensor for values in little for value in values]
-    if not types:
+    if not left:
         return []
-    regions = []
-    for arm, own in zip(arms, little):
-        left = [
-            value if value in own else zeros_like(arm.builder, value)
-            for values in little
-            for value in values
-        ]
-        regions.append(arm.forward(left))
-    node.regions = tuple(regions)
-    return add_results(builder, node, types)
+    node.regions = tuple([
+        arm.forward([v if arm.makes(v) else zeros_like(arm.builder, v) for v in left])
+        for arm in arms
+    ])  # fmt: skip
+    return add_results(builder, node, [value.tensor for value in left])
 
 
 def _recompute(builder: Builder, node: Node, asked: Asked) -> Cotangents:
@@ -195,7 +184,6 @@ def _scan(builder: Builder, node: Node, asked: Asked) -> Cotangents:
 
     kept = body.kept(carried)
     read = body.read(kept)
-    kept = [value for value in kept if value in read]
     again = [at for at in range(carried, carried + stacked) if region.params[at] in read]
     rest = [at for at in range(carried + stacked, len(region.params)) if region.params[at] in read]
     first = [weights[at] for at in carries]

@@ -74,6 +74,14 @@ def region_again(region: Graph) -> Graph:
     return inner.finish(copied(inner, region, given), ())
 
 
+def move_before(builder: Builder, node: Node, start: int) -> None:
+    """Put the nodes that were made since there were `start` before a node, which is to use them."""
+    more = builder.nodes[start:]
+    del builder.nodes[start:]
+    at = builder.nodes.index(node)
+    builder.nodes[at:at] = more
+
+
 def add_results(builder: Builder, node: Node, types: Sequence[TensorType]) -> list[Value]:
     """Further results of a node, before its token."""
     tensors = tensors_of(node.results)

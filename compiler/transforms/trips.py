@@ -60,6 +60,20 @@ class Trip:
             return before or part or zeros_like(self.builder, like)
         return added(self.builder, before, part)
 
+    def turn(self, carries: Sequence[int], uses: Sequence[int]) -> None:
+        """Run a trip of a counting loop backwards: of the cotangents of what it carries and the
+        sums of those of what it uses, the same before the trip. carries: numbers of results, which
+        stand behind the counter among the parameters. uses: numbers of parameters."""
+        weights: list[Value | None] = [None] * len(self.outputs)
+        for at in carries:
+            weights[at] = self.param("dc", self.outputs[at].tensor)
+        sums = {at: self.param("dx", self.given[at].tensor) for at in uses}
+        places = [*[1 + at for at in carries], *uses]
+        self.results = [
+            self.total(sums.get(at), part, self.given[at])
+            for at, part in zip(places, self.of_params(weights, places))
+        ]
+
     def kept(self, count: int) -> list[Value]:
         """What is to be kept for the way back in place of the first `count` parameters, where it
         reads them: these, or what the trip computes of them."""
@@ -68,11 +82,16 @@ class Trip:
         for param in self.given[:count]:
             if param in readers or param in self.results:
                 found.update(dict.fromkeys(self._little(param, readers) or [param]))
-        return list(found)
+        read = self.read(list(found))
+        return [value for value in found if value in read]
 
     def read(self, kept: Sequence[Value]) -> set[Value]:
         """What the way back reads of the trip's parameters and of what is kept."""
         return {*self._readers(kept), *self.results}
+
+    def makes(self, value: Value) -> bool:
+        """Whether a value is one that the trip computes."""
+        return value.node in self._forward
 
     def forward(self, kept: Sequence[Value]) -> Graph:
         """The trip, which gives also what is to be kept."""

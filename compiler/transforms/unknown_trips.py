@@ -34,7 +34,15 @@ from ..records import dataclass
 from ..types import I64, TensorType
 from .loops import Form, Values, counting
 from .reach import carried_between, tensors_of
-from .regions import Asked, Cotangents, Gradients, add_results, copied, region_again
+from .regions import (
+    Asked,
+    Cotangents,
+    Gradients,
+    add_results,
+    copied,
+    move_before,
+    region_again,
+)
 from .trips import Trip
 
 KEPT = 32
@@ -87,8 +95,9 @@ def _counted(builder: Builder, node: Node) -> tuple[Value, Value]:
     following = inner.emit("add", (count, inner.constant(1, I64)))
     tensors = tensors_of(region.results)
     made = inner.finish([*tensors, following], region.results[len(tensors) :])
+    start = len(builder.nodes)
     zero = builder.emit(constant, (), {"value": np.zeros((), np.int64)})
-    builder.nodes.insert(builder.nodes.index(node), builder.nodes.pop())  # before it is used
+    move_before(builder, node, start)
     node.regions = (made,)
     first, rest = node.operands[: 1 + carried], node.operands[1 + carried :]
     node.operands = (*first, zero, *rest)
@@ -205,20 +214,9 @@ class _Loop:
 def _turned(
     trip: Graph, carries: Sequence[int], uses: Sequence[int], gradients: Gradients
 ) -> Graph:
-    """A trip backwards: of what the trip is handed, and of the cotangents of what it carries and
-    the sums of those of what it uses, these cotangents and sums before the trip. carries: numbers
-    of results. uses: numbers of parameters."""
+    """A trip backwards, of what the trip is handed and then of what `Trip.turn` has."""
     arm = Trip(region_again(trip), gradients)
-    weights: list[Value | None] = [None] * len(trip.results)
-    for at in carries:
-        weights[at] = arm.param("dc", trip.results[at].tensor)
-    sums = [arm.param("dx", trip.params[at].tensor) for at in uses]
-    places = [*[1 + at for at in carries], *uses]
-    totals = [*[None] * len(carries), *sums]
-    arm.results = [
-        arm.total(total, part, arm.given[at])
-        for total, part, at in zip(totals, arm.of_params(weights, places), places)
-    ]
+    arm.turn(carries, uses)
     return arm.backward([*arm.given, *arm.added])
 
 

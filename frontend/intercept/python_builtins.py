@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tracing.state import Trace, current, fail
+from ..tracing.state import current, fail
 from ..tracing.tensor import TracedArray
 from . import python_functions
 from .iteration import iterated
@@ -59,7 +59,7 @@ def _truth_of_all(function: Callable[..., Any], decides: bool) -> Callable[..., 
         for item in iterated(items):
             truth = asked(item)
             if type(made) is not bool and len(trace.builder.tokens) > done:
-                raise _seen(trace, function)
+                raise _seen(function)
             if truth is decides:
                 return decides
             if type(truth) is not bool:
@@ -74,7 +74,7 @@ def _truth_of_all(function: Callable[..., Any], decides: bool) -> Callable[..., 
     return call
 
 
-def _seen(trace: Trace, function: Callable[..., Any]) -> Exception:
+def _seen(function: Callable[..., Any]) -> Exception:
     name = function.__name__
     return fail(
         "TM102",
